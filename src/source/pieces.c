@@ -2,6 +2,8 @@
 /* pieces.c - implements pieces.h. */
 #include "source/pieces.h"
 
+#include <assert.h>
+
 #include "base/bits.h"
 #include "base/pages.h"
 
@@ -116,10 +118,19 @@ uint64_t *mam_pieces_twin(mam_pieces_fn *range, void *user, uint64_t base)
 	return NULL;
 }
 
+/* The same for a piece of a ring, or one that joins it: such a piece is in a range. */
+static uint64_t *slot_of(mam_pieces_fn *range, void *user, uint64_t base)
+{
+	uint64_t *slot = mam_pieces_twin(range, user, base);
+
+	assert(slot != NULL);
+	return slot;
+}
+
 void mam_pieces_link(mam_pieces_fn *range, void *user, uint64_t from, uint64_t to)
 {
-	uint64_t *first = mam_pieces_twin(range, user, from);
-	uint64_t *second = mam_pieces_twin(range, user, to);
+	uint64_t *first = slot_of(range, user, from);
+	uint64_t *second = slot_of(range, user, to);
 
 	*second = *first != 0 ? *first : from;
 	*first = to;
@@ -127,13 +138,13 @@ void mam_pieces_link(mam_pieces_fn *range, void *user, uint64_t from, uint64_t t
 
 void mam_pieces_unlink(mam_pieces_fn *range, void *user, uint64_t base)
 {
-	uint64_t *slot = mam_pieces_twin(range, user, base);
+	uint64_t *slot = slot_of(range, user, base);
 	uint64_t next = *slot, at = next;
 	uint64_t *last;
 
 	if (next == 0)
 		return;
-	while (*(last = mam_pieces_twin(range, user, at)) != base)
+	while (*(last = slot_of(range, user, at)) != base)
 		at = *last;
 	*last = at != next ? next : 0; /* one is left: it has no other address */
 	*slot = 0;

@@ -6,6 +6,7 @@
  */
 #include "ctl/ctl_dump.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,15 @@ static const struct kind *find_kind(const char *path)
 			return &kinds[i];
 	}
 	return NULL;
+}
+
+/* The kind of a file that ctl_dump_known() has accepted. */
+static const struct kind *kind_of(const char *path)
+{
+	const struct kind *kind = find_kind(path);
+
+	assert(kind != NULL);
+	return kind;
 }
 
 bool ctl_dump_known(const char *path)
@@ -190,8 +200,8 @@ static bool write_map(const struct ctl_dump *dump, const struct map *map, const 
 {
 	const struct replay_settings settings = settings_of(dump, map, path);
 	const struct replay_result result = result_of(map);
-	bool good = find_kind(path)->is_map ? map_write(map, &settings, &result, path)
-					    : export_write(map, &settings, path);
+	bool good = kind_of(path)->is_map ? map_write(map, &settings, &result, path)
+					  : export_write(map, &settings, path);
 
 	if (good)
 		printf("%s: %s, %s\n", path, format_counted(map->trace->block_count, "block").text,
@@ -231,7 +241,7 @@ static uint64_t devices_of(const struct ctl_dump *dump)
 bool ctl_dump_write(const struct ctl_dump *dump, const char *title, const char *path)
 {
 	struct replay_trace heading = { .path = title, .place = "block", .stream_count = 1 };
-	const char *suffix = find_kind(path)->suffix;
+	const char *suffix = kind_of(path)->suffix;
 	const uint64_t devices = devices_of(dump);
 	const size_t bytes = strlen(path) + 8;
 	char *name = malloc(bytes);

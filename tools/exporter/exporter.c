@@ -80,11 +80,12 @@ static int write_files(const char *path, uint64_t interval)
 {
 	int status = write_file(path);
 
-	while (status == STATUS_GOOD && interval > 0) {
+	if (status != STATUS_GOOD || interval == 0)
+		return status;
+	for (;;) {
 		sleep(interval < UINT_MAX ? (unsigned int)interval : UINT_MAX);
 		write_file(path);
 	}
-	return status;
 }
 
 static int serve(const char *where)

@@ -194,10 +194,8 @@ static void complain(const struct args_command *command, int answer, char **argv
  * option, or the "--" that ends the options, after a forgotten value. --NAME=VALUE accepts any
  * value.
  */
-static bool is_option_instead(const struct args_command *command, int answer, char **argv)
+static bool is_option_instead(const struct args_option *option, char **argv)
 {
-	const struct args_option *option = find(command, answer);
-
 	if (optarg == NULL || optarg != argv[optind - 1] || strncmp(optarg, "--", 2) != 0)
 		return false;
 	message_error("option '--%s' requires a value, but '%s' follows; to use that as the value "
@@ -209,6 +207,7 @@ static bool is_option_instead(const struct args_command *command, int answer, ch
 bool args_parse(const struct args_command *command, int argc, char **argv, void *settings,
 		int *first, int *status)
 {
+	const struct args_option *option;
 	struct getopt_tables tables;
 	int answer;
 
@@ -217,17 +216,17 @@ bool args_parse(const struct args_command *command, int argc, char **argv, void 
 	optind = 0; /* GNU: reset the state of an earlier scan */
 	*status = STATUS_BAD;
 	while ((answer = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
-		if (answer == '?' || answer == ':') {
-			complain(command, answer, argv);
-			return false;
-		}
 		if (answer == 'h' || answer == HELP_VALUE) {
 			args_help(command);
 			*status = STATUS_GOOD;
 			return false;
 		}
-		if (is_option_instead(command, answer, argv) ||
-		    !args_store(find(command, answer), optarg, settings))
+		option = find(command, answer);
+		if (!option) { /* '?' or ':' */
+			complain(command, answer, argv);
+			return false;
+		}
+		if (is_option_instead(option, argv) || !args_store(option, optarg, settings))
 			return false;
 	}
 	*first = optind;

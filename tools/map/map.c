@@ -11,6 +11,7 @@
  */
 #include "map/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,8 +214,10 @@ void map_finish(struct map *map)
 bool map_write(const struct map *map, const struct replay_settings *settings,
 	       const struct replay_result *result, const char *path)
 {
+	const struct kind *kind = find_kind(path);
 	struct whole_file whole;
 	FILE *file = whole_file_open(&whole, path, "a map");
 
-	return file && whole_file_close(&whole, find_kind(path)->draw(file, map, settings, result));
+	assert(kind != NULL); /* map_kind_known() */
+	return file && whole_file_close(&whole, kind->draw(file, map, settings, result));
 }

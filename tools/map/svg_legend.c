@@ -55,7 +55,7 @@ static void put_scale(const struct svg *svg, const struct map_tones *tones, bool
 {
 	unsigned int count = age ? MAP_AGES : MAP_COLORS;
 	unsigned int per = age ? MAP_AGE_PER_POWER : MAP_COLOR_PER_POWER;
-	unsigned int first = age ? 0 : MAP_COLOR_FIRST, every = age ? 3 * per : 3 * per;
+	unsigned int first = age ? 0 : MAP_COLOR_FIRST, every = 3 * per;
 	const double width = age ? 12 : 11;
 
 	for (unsigned int i = 0; i < count; i++) {

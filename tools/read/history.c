@@ -158,22 +158,24 @@ static bool take_order(struct history *history)
 /* The next event at the same address, for each event. */
 static uint32_t *find_next(const struct history *history)
 {
-	uint32_t *next = malloc((history->count ? history->count : 1) * sizeof(*next));
+	uint32_t *next = calloc(history->count + 1, sizeof(*next));
 	struct idtable nearest = { 0 };
+	bool good = next != NULL;
 
-	for (size_t i = history->count; next && i-- > 0;) {
+	for (size_t i = history->count; good && i-- > 0;) {
 		uint32_t *at = idtable_at(&nearest, history->events[i].id);
 
-		if (!at) {
-			free(next);
-			next = NULL;
-			break;
+		good = at != NULL;
+		if (good) {
+			next[i] = *at;
+			*at = (uint32_t)i;
 		}
-		next[i] = *at;
-		*at = (uint32_t)i;
 	}
 	idtable_fini(&nearest);
-	return next;
+	if (good)
+		return next;
+	free(next);
+	return NULL;
 }
 
 static bool is_free(const struct history *history, uint32_t event)

@@ -136,7 +136,7 @@ try "the table has target and result" grep -qE '<= 80.*(met|missed)' "$scratch/t
 bench --smoke --only pair,vmm --csv "$scratch/pair.csv" >"$scratch/table" 2>/dev/null
 for name in $(bench --list | awk '$1 != "workload" { print $2 }'); do
 	if grep -qE "^(pair|vmm),$name," "$scratch/pair.csv" ||
-		grep -qE "^note: skipped.*[ ,]$name[,:].*:? [a-z]+" "$scratch/table"; then
+		grep -qE "^note: skipped.*[ ,]${name}[,:].*:? [a-z]+" "$scratch/table"; then
 		ok "$name is measured, or skipped with a message"
 	else
 		not_ok "$name is measured, or skipped with a message" "neither a row nor a note"

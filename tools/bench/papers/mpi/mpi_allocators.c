@@ -11,6 +11,7 @@
  * first byte. The address of CUDA's heap is not documented: a thread allocates memory from it, and
  * the reference is the heap's size below that address.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "bench/device/device_allocators.h"
@@ -36,6 +37,7 @@ static void end_metadata(struct device_heap *heap)
 	const struct mpi_way *way = mpi_way_of(heap->allocator->name);
 	const struct device_job job = { .heap = heap->own[OWN_TOLD] };
 
+	assert(way != NULL);
 	/* Buffered blocks belong to the base, which may outlive the buffers. */
 	if (way->buffers && heap->own[OWN_METADATA] != NULL && !way->over_mam)
 		(void)device_launch_as(heap, "drain", 4, DEVICE_BLOCK, &job, NULL);
@@ -66,6 +68,7 @@ static const char *put_metadata(struct device_heap *heap, void *base, struct dev
 	struct device_found found;
 	uint64_t map, buffers, address = 0;
 
+	assert(way != NULL);
 	heap->own[OWN_TOLD] = heap->heap = job->heap = bench_gpu_take(sizeof(told));
 	if (heap->heap == NULL)
 		return too_little;

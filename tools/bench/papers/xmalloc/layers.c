@@ -14,6 +14,7 @@
  * it: a kernel allocates a block from it, and the reference is some GiB below that, so that a heap
  * of 500 MiB is entirely above the reference, whichever end the block is from.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "bench/device/device_allocators.h"
@@ -33,15 +34,15 @@ size_t xmalloc_allocator_count;
 
 /* ---- heaps ---- */
 
+/* An allocator of `mam bench device`. */
 static const struct device_allocator *find(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < device_allocator_count; i++) {
-		if (strcmp(device_allocators[i].name, name) == 0)
-			return &device_allocators[i];
-	}
-	return NULL;
+	for (i = 0; i < device_allocator_count && strcmp(device_allocators[i].name, name) != 0; i++)
+		continue;
+	assert(i < device_allocator_count);
+	return &device_allocators[i];
 }
 
 static void end_layers(struct device_heap *heap, const struct device_allocator *base)
