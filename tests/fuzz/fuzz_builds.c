@@ -104,7 +104,7 @@ static void check_again(const struct co_builds *builds)
 
 	if (!write_builds(builds))
 		return;
-	require(read_builds(&again), "what was written is refused");
+	require(read_builds(&again), "the commands are refused when written again");
 	require(again.count == builds->count, "another number of files");
 	for (size_t i = 0; i < builds->count; i++)
 		check_same(&builds->builds[i], &again.builds[i]);
