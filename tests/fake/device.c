@@ -69,6 +69,8 @@ int cuInit(unsigned int flags)
 			result = start(&fake_devices[i], fake_knobs.memory[i]);
 		if (result == CUDA_SUCCESS)
 			result = fake_context_prepare();
+		if (result == CUDA_SUCCESS)
+			result = fake_checkpoint_start();
 		done = result == CUDA_SUCCESS;
 	}
 	if (result == CUDA_SUCCESS)

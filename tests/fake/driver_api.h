@@ -38,7 +38,9 @@ enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+	CUDA_ERROR_OPERATING_SYSTEM = 304,
 	CUDA_ERROR_INVALID_HANDLE = 400,
+	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -48,6 +50,8 @@ enum {
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
 	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+	CUDA_ERROR_LAUNCH_FAILED = 719,
+	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
@@ -173,6 +177,13 @@ struct cu_ipc_handle {
 #define IPC_LAZY_PEER_ACCESS 1u
 #define GREEN_DEFAULT_STREAM 1u
 
+/* The states of a process, and how to lock one. */
+enum process_state { PROCESS_RUNNING, PROCESS_LOCKED, PROCESS_CHECKPOINTED, PROCESS_FAILED };
+struct cu_lock_arguments {
+	unsigned int timeout_ms, reserved0; /* 0: no timeout */
+	uint64_t reserved1[7];
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -186,6 +197,12 @@ int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t 
 int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
 			int *status);
 int cuGetExportTable(const void **table, const struct CUuuid_st *id);
+
+int cuCheckpointProcessGetState(int pid, int *state);
+int cuCheckpointProcessLock(int pid, const struct cu_lock_arguments *arguments);
+int cuCheckpointProcessCheckpoint(int pid, const void *arguments);
+int cuCheckpointProcessRestore(int pid, const void *arguments);
+int cuCheckpointProcessUnlock(int pid, const void *arguments);
 
 int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGetCount(int *count);

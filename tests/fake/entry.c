@@ -57,8 +57,11 @@ int fake_enter_early(const char *name)
 
 int fake_enter(const char *name)
 {
-	int result = fake_enter_early(name);
+	int result;
 
+	if (!forked)
+		fake_checkpoint_wait();
+	result = fake_enter_early(name);
 	if (result == CUDA_SUCCESS && !started)
 		result = CUDA_ERROR_NOT_INITIALIZED;
 	return result == CUDA_SUCCESS ? fake_context_broken(name) : result;

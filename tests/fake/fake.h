@@ -167,6 +167,10 @@ void fake_memory_uncharge(int device, size_t bytes);
 
 void fake_memory_count(int *device_blocks, int *handles, int *mappings);
 
+/* checkpoint.c */
+int fake_checkpoint_start(void);
+void fake_checkpoint_wait(void); /* until no other process holds this one's calls */
+
 /* graph.c */
 struct CUgraph_st *fake_graph_make(void); /* NULL: out of memory */
 

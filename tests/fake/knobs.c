@@ -24,7 +24,7 @@ struct rule {
 	char name[48];      /* base name of a function, or "*" */
 	unsigned long at;   /* the first call that fails, from 1 */
 	bool onwards;       /* and all calls after it */
-	bool kills;         /* the process, before the call */
+	int signal;         /* is raised before the call, which works then; 0: none */
 	int code;           /* 0: out of memory for allocations, unknown error for other calls */
 	unsigned long seen; /* calls so far */
 };
@@ -148,7 +148,7 @@ static long read_number(const char *name, long preset, long max)
 	return number;
 }
 
-/* FUNC:N, FUNC:N+, FUNC:N:CODE or FUNC:N:kill */
+/* FUNC:N, FUNC:N+, FUNC:N:CODE, FUNC:N:kill or FUNC:N:int */
 static bool parse_rule(const char *text, struct rule *rule)
 {
 	const char *colon = strchr(text, ':');
@@ -163,7 +163,10 @@ static bool parse_rule(const char *text, struct rule *rule)
 		end++;
 	}
 	if (strcmp(end, ":kill") == 0) {
-		rule->kills = true;
+		rule->signal = SIGKILL;
+		end += strlen(end);
+	} else if (strcmp(end, ":int") == 0) {
+		rule->signal = SIGINT;
 		end += strlen(end);
 	} else if (*end == ':') {
 		rule->code = strtol(end + 1, &end, 10);
@@ -177,7 +180,7 @@ static void read_rules(void)
 	const char *broken = getenv("FAKE_CUDA_STICKY_AFTER");
 	char copy[512], *rest = copy, *part;
 
-	if (broken && *broken && (!parse_rule(broken, &sticky) || sticky.onwards || sticky.kills))
+	if (broken && *broken && (!parse_rule(broken, &sticky) || sticky.onwards || sticky.signal))
 		refuse("FAKE_CUDA_STICKY_AFTER", broken, "FUNCTION:N or FUNCTION:N:CODE");
 	if (!value || !*value)
 		return;
@@ -185,7 +188,8 @@ static void read_rules(void)
 	while ((part = strsep(&rest, ",")) != NULL)
 		if (rule_count == RULES || !parse_rule(part, &rules[rule_count++]))
 			refuse("FAKE_CUDA_FAIL_AT", value,
-			       "FUNCTION:N, FUNCTION:N+, FUNCTION:N:CODE or FUNCTION:N:kill");
+			       "FUNCTION:N, FUNCTION:N+, FUNCTION:N:CODE, FUNCTION:N:kill or "
+			       "FUNCTION:N:int");
 }
 
 void fake_knobs_read(void)
@@ -260,8 +264,10 @@ bool fake_knobs_fails(const char *name, int *result)
 		rule->seen++;
 		if (rule->seen != rule->at && !(rule->onwards && rule->seen > rule->at))
 			continue;
-		if (rule->kills)
-			raise(SIGKILL);
+		if (rule->signal) {
+			kill(getpid(), rule->signal);
+			continue;
+		}
 		fails = true;
 		*result = rule->code        ? rule->code
 			  : allocates(name) ? CUDA_ERROR_OUT_OF_MEMORY
