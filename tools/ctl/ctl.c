@@ -4,10 +4,12 @@
  *
  * 1. Find the process by its statistics page (ctl_find.h).
  * 2. Send one request to its socket (ctl_link.h), and print or write the reply.
+ * A suspend of the whole process, and its resume, are calls of the driver instead (ctl_whole.h).
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +19,25 @@
 #include "ctl/ctl_dump.h"
 #include "ctl/ctl_find.h"
 #include "ctl/ctl_link.h"
+#include "ctl/ctl_whole.h"
 #include "kit/args.h"
 #include "kit/format.h"
 #include "kit/message.h"
 #include "kit/whole_file.h"
 
+struct settings {
+	bool whole;
+};
+
 static const struct args_option options[] = {
+	{ "whole", 0, ARGS_FLAG, offsetof(struct settings, whole), NULL, NULL,
+	  "suspend: let the driver checkpoint the whole process, also without mam run" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
 static const struct args_command command = {
 	.name = "mam ctl",
-	.use = "PID|NAME COMMAND [ARGUMENT]",
+	.use = "[OPTION] PID|NAME COMMAND [ARGUMENT]",
 	.intro =
 		"Control a program that runs under mam run, by its process ID or name.\n\n"
 		"  trim              release idle memory of all pools to the driver\n"
@@ -42,7 +51,7 @@ static const struct args_command command = {
 		"                    hold the program, and release its memory to the driver: "
 		"contents\n"
 		"                    are kept in host memory, in a file in DIR, or not at all\n"
-		"  resume            map the memory again, and let the program continue\n"
+		"  resume            undo both kinds of suspend, and let the program continue\n"
 		"  stats [FILE]      print the statistics of mam run --stats; in FILE as lines of\n"
 		"                    key, tab, value\n",
 	.outro = "Examples:\n"
@@ -51,7 +60,6 @@ static const struct args_command command = {
 		 "  mam ctl python3 dump heap.html\n"
 		 "A program that does not respond within a second is an error.\n",
 	.options = options,
-	.stops = true,
 };
 
 /* Whether a reply ended with that many numbers. */
@@ -219,7 +227,8 @@ static int resume(struct ctl_link *link, const char *argument)
 	(void)argument;
 	if (!read_waiting(link))
 		return STATUS_FAILED;
-	printf("resumed\n");
+	if (*link->line)
+		printf("resumed\n");
 	return STATUS_GOOD;
 }
 
@@ -318,35 +327,93 @@ static bool make_request(const struct action *action, const char *argument,
 	return true;
 }
 
-/* The last copy of the library that has a socket. */
+/* The last copy of the library that has a socket. `resumed`: none is needed. */
 static int control(const struct page_entry *pages, size_t count, const struct action *action,
-		   const char *argument, const char *request)
+		   const char *argument, const char *request, bool resumed)
 {
 	struct ctl_link link;
 	int status;
 
 	while (count > 0) {
-		if (!ctl_link_open(&link, &pages[count - 1], request, count > 1)) {
+		if (!ctl_link_open(&link, &pages[count - 1], request, count > 1 || resumed)) {
 			count--;
 			continue;
 		}
+		link.accepted = resumed ? "the program is not suspended" : NULL;
 		status = action->run(&link, argument);
 		ctl_link_close(&link);
 		return status;
 	}
-	return STATUS_FAILED;
+	return resumed ? STATUS_GOOD : STATUS_FAILED;
+}
+
+/* The ID of a process, with or without pages. Returns -1 if there is no such name (reported). */
+static long long find_process(const struct page_list *list, const char *text)
+{
+	size_t count;
+	long found;
+
+	if (ctl_find_is_id(text))
+		return strtoll(text, NULL, 10);
+	found = ctl_find(list, text, &count);
+	return found < 0 ? -1 : list->entries[found].pid;
+}
+
+static int control_whole(const struct page_list *list, const char *text)
+{
+	long long process = find_process(list, text);
+
+	return process >= 0 && ctl_whole_suspend(process) ? STATUS_GOOD : STATUS_FAILED;
+}
+
+/* A process that is suspended in both ways can serve requests only when its calls return again. */
+static int control_resume(const struct page_list *list, const char *text,
+			  const struct action *action, const char *request)
+{
+	long long process = find_process(list, text);
+	enum ctl_whole whole = process < 0 ? CTL_WHOLE_FAILED : ctl_whole_resume(process);
+	size_t count;
+	long found;
+
+	if (whole == CTL_WHOLE_FAILED)
+		return STATUS_FAILED;
+	message_hush(whole != CTL_WHOLE_UNKNOWN);
+	found = ctl_find(list, text, &count);
+	message_hush(false);
+	if (found >= 0)
+		return control(list->entries + found, count, action, NULL, request,
+			       whole == CTL_WHOLE_DONE);
+	if (whole == CTL_WHOLE_RUNS)
+		message_error("process %lld is not suspended", process);
+	return whole == CTL_WHOLE_DONE ? STATUS_GOOD : STATUS_FAILED;
+}
+
+/* Returns false if the words after the process are invalid (reported). */
+static bool check_words(const struct action *action, char **words, int given, bool whole)
+{
+	if (whole && (action->run != suspend || given > 0)) {
+		message_error("--whole is an option of suspend without an argument");
+		return false;
+	}
+	if (given > action->allowed)
+		message_error("unexpected argument '%s'; see 'mam ctl --help'",
+			      words[action->allowed]);
+	else if (given < action->required)
+		message_error("'%s' requires an argument; see 'mam ctl --help'", action->name);
+	return given >= action->required && given <= action->allowed;
 }
 
 int ctl_main(int argc, char **argv)
 {
 	char request[MAM_CONTROL_REQUEST_MAX + 1];
 	struct page_list list = { .is_quiet = true };
+	struct settings settings = { .whole = false };
 	const struct action *action;
 	int first, status, given;
 	size_t count;
 	long found;
 
-	if (!args_parse(&command, argc, argv, NULL, &first, &status))
+	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
 	if (argc - first < 2) {
 		message_error("no %s given; see 'mam ctl --help'",
@@ -357,22 +424,20 @@ int ctl_main(int argc, char **argv)
 	if (!action)
 		return STATUS_BAD;
 	given = argc - first - 2;
-	if (given < action->required || given > action->allowed) {
-		if (given > action->allowed)
-			message_error("unexpected argument '%s'; see 'mam ctl --help'",
-				      argv[first + 2 + action->allowed]);
-		else
-			message_error("'%s' requires an argument; see 'mam ctl --help'",
-				      action->name);
-		return STATUS_BAD;
-	}
-	if (!make_request(action, given ? argv[first + 2] : NULL, request) ||
+	if (!check_words(action, argv + first + 2, given, settings.whole) ||
+	    !make_request(action, given ? argv[first + 2] : NULL, request) ||
 	    !page_list_refresh(&list))
 		return STATUS_BAD;
-	found = ctl_find(&list, argv[first], &count);
-	status = found < 0 ? STATUS_FAILED
-			   : control(list.entries + found, count, action,
-				     given ? argv[first + 2] : NULL, request);
+	if (settings.whole) {
+		status = control_whole(&list, argv[first]);
+	} else if (action->run == resume) {
+		status = control_resume(&list, argv[first], action, request);
+	} else {
+		found = ctl_find(&list, argv[first], &count);
+		status = found < 0 ? STATUS_FAILED
+				   : control(list.entries + found, count, action,
+					     given ? argv[first + 2] : NULL, request, false);
+	}
 	page_list_fini(&list);
 	return status;
 }

@@ -13,7 +13,7 @@
 
 #define SHOWN_MAX 8 /* process IDs in a message */
 
-static bool is_number(const char *text)
+bool ctl_find_is_id(const char *text)
 {
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
@@ -49,7 +49,7 @@ static void say_several(const struct page_list *list, const char *text)
 
 long ctl_find(const struct page_list *list, const char *text, size_t *count)
 {
-	const bool by_id = is_number(text);
+	const bool by_id = ctl_find_is_id(text);
 	long first = -1;
 
 	*count = 0;

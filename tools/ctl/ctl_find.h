@@ -3,6 +3,8 @@
 #ifndef TOOLS_CTL_FIND_H
 #define TOOLS_CTL_FIND_H
 
+#include <stdbool.h>
+
 #include "page/page_list.h"
 
 /*
@@ -11,5 +13,8 @@
  * Returns -1 if there is none, or if several processes have the name (reported).
  */
 long ctl_find(const struct page_list *list, const char *text, size_t *count);
+
+/* Whether it is a process ID, not a name. */
+bool ctl_find_is_id(const char *text);
 
 #endif

@@ -204,6 +204,10 @@ enum ctl_line ctl_link_read(struct ctl_link *link)
 	if (!next_line(link))
 		return CTL_FAILED;
 	if (strncmp(link->line, error, sizeof(error) - 1) == 0) {
+		if (link->accepted && strcmp(link->line + sizeof(error) - 1, link->accepted) == 0) {
+			link->line[0] = '\0';
+			return CTL_DONE;
+		}
 		say(link->process, "refused the request: %s", link->line + sizeof(error) - 1);
 		return CTL_FAILED;
 	}

@@ -12,9 +12,10 @@
 
 struct ctl_link {
 	const struct page_entry *process;
-	int number;        /* descriptor; -1: none */
-	bool is_received;  /* the process works on the request */
-	size_t at, length; /* of the bytes that were received, but not returned */
+	int number;           /* descriptor; -1: none */
+	bool is_received;     /* the process works on the request */
+	const char *accepted; /* a refusal that counts as an empty CTL_DONE; NULL: none */
+	size_t at, length;    /* of the bytes that were received, but not returned */
 	char bytes[4096];
 	char line[MAM_CONTROL_LINE_MAX];
 };

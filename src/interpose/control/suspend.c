@@ -306,10 +306,10 @@ static const char *refuse_locked(enum mam_suspend_what wanted)
 	if (runs)
 		return stage == IDLE ? "the last request still waits for the work on the GPU"
 				     : "another request is in progress";
-	if (!mam_gate_exists())
-		return "the program was started without --source=vmm";
 	if (wanted == MAM_SUSPEND_RESUME)
 		return is_suspended ? NULL : "the program is not suspended";
+	if (!mam_gate_exists())
+		return "the program was started without --source=vmm";
 	return is_suspended ? "the program is already suspended" : NULL;
 }
 
