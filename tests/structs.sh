@@ -23,6 +23,10 @@ exemptions() # prints "NAME REASON"
 	mam_statpage_pool the same
 	mam_statpage_device the same
 	mam_statpage_caller the same
+	mam_statpage_estimate the same
+	mam_statpage_site the same
+	mam_statpage_sites the same
+	mam_statpage_holder used only inside mam, which is built as a whole; its header is not installed
 	mam_statpage_figures used only inside mam, which is built as a whole; its header is not installed
 	mam_record passed to a function whose name changes with it; its header is not installed
 	mam_trace_ring the layout of a file, with a magic number; its header is not installed

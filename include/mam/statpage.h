@@ -25,6 +25,9 @@
  * So the figures of a killed process include every completed call. Of a call in progress they may
  * include a part.
  *
+ * Call sites are written only while they are sampled (interpose/watch/sites.h), under a lock of the
+ * writers. A reader takes no lock: it skips a site whose sequence is odd or has changed.
+ *
  * Byte order and sizes are those of the machine; `magic` identifies them and the version.
  */
 #ifndef MAM_STATPAGE_H
@@ -52,6 +55,8 @@ typedef _Atomic uint32_t mam_statpage_half;
 #define MAM_STATPAGE_DEVICES 64
 #define MAM_STATPAGE_KINDS 8 /* of memory: enum mam_account_kind of the interposer */
 #define MAM_STATPAGE_FATES 3 /* of calls: enum mam_fate of the interposer */
+#define MAM_STATPAGE_SITES 128
+#define MAM_STATPAGE_SITE_NAME 160 /* bytes, a multiple of 8 */
 
 /* A thread's use of its cache since it last flushed its tally to the pool (pool/batch.h). */
 struct mam_tally {
@@ -118,6 +123,28 @@ struct mam_statpage_caller {
 	} devices[MAM_STATPAGE_DEVICES + 1];
 } __attribute__((aligned(64)));
 
+/* An estimate of live memory, from a sample of its blocks. */
+struct mam_statpage_estimate {
+	mam_statpage_word bytes;    /* requested */
+	mam_statpage_word blocks;   /* count in units of 1 / 1024 */
+	mam_statpage_word variance; /* of the bytes, in units of 4096^2 */
+};
+
+/* A call site that allocates memory of a device. */
+struct mam_statpage_site {
+	mam_statpage_word sequence; /* 0: not in use; odd: the site is being changed */
+	struct mam_statpage_estimate live;
+	mam_statpage_word device;
+	mam_statpage_word name[MAM_STATPAGE_SITE_NAME / 8]; /* characters, filled up with zeros */
+};
+
+/* The call sites that hold most memory of the interposer's pools (interpose/watch/sites.h). */
+struct mam_statpage_sites {
+	mam_statpage_word since; /* when sampling began, in seconds since 1970; 0: no sampling */
+	struct mam_statpage_estimate others[MAM_STATPAGE_DEVICES]; /* all further ones */
+	struct mam_statpage_site sites[MAM_STATPAGE_SITES];
+};
+
 struct mam_statpage {
 	uint64_t magic;
 	uint64_t bytes;         /* MAM_STATPAGE_BYTES */
@@ -132,6 +159,7 @@ struct mam_statpage {
 	struct mam_statpage_device devices[MAM_STATPAGE_DEVICES];
 	/* entry 0 is for all threads that found no other, and is written atomically */
 	struct mam_statpage_caller callers[MAM_STATPAGE_CALLERS];
+	struct mam_statpage_sites sites; /* zeros in a page of a version that has none */
 };
 
 /* ---- writing ---- */
@@ -222,6 +250,23 @@ void mam_statpage_sum(const struct mam_statpage *page, int device,
  */
 enum mam_statpage_state mam_statpage_read_pool(const struct mam_statpage *page, unsigned int number,
 					       struct mam_statpage_figures *figures);
+
+/* A call site, or all others together. */
+struct mam_statpage_holder {
+	char name[MAM_STATPAGE_SITE_NAME + 1]; /* without control characters; "": others */
+	uint64_t bytes, blocks;                /* live; estimates */
+	uint64_t error;                        /* bytes: twice the standard error */
+};
+
+/*
+ * mam_statpage_read_sites - the call sites that hold most memory of a device, in descending order,
+ * and then the others if they have any. Returns their number, which is at most `room`, and `room` is
+ * at least 1. *since: when sampling began, in seconds since 1970; 0: the process does not sample.
+ * *sum: all of them. The contents of the page may be of any kind.
+ */
+size_t mam_statpage_read_sites(const struct mam_statpage *page, int device,
+			       struct mam_statpage_holder *holders, size_t room, uint64_t *since,
+			       struct mam_statpage_holder *sum);
 
 #ifdef __cplusplus
 }

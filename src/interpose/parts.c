@@ -26,6 +26,7 @@
 #include "interpose/watch/library.h"
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/profiled.h"
+#include "interpose/watch/sites.h"
 #include "interpose/watch/tagged.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
@@ -49,6 +50,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ .restart = mam_profiled_forget },
 	{ .start = mam_leaks_start, .restart = mam_leaks_restart },
 	{ .restart = mam_tagged_restart },
+	{ .restart = mam_sites_restart },
 	{ .restart = mam_oom_restart },
 	{ .start = mam_end_start, .restart = mam_end_restart },
 	{ .restart = mam_pools_restart },
@@ -96,5 +98,9 @@ const struct mam_watcher mam_watchers[] = {
 	  .alloc = mam_tagged_alloc,
 	  .free = mam_tagged_free,
 	  .context_gone = mam_tagged_context_gone },
+	{ .bit = MAM_WATCH_SITES,
+	  .alloc = mam_sites_alloc,
+	  .free = mam_sites_free,
+	  .context_gone = mam_sites_context_gone },
 	{ .bit = 0 },
 };

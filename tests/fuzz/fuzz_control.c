@@ -28,7 +28,7 @@ static void check_request(const char *line, size_t bytes)
 		break;
 	case MAM_REQUEST_TRACE_OFF: snprintf(again, sizeof(again), "trace off\n"); break;
 	case MAM_REQUEST_LIMIT:
-		snprintf(again, sizeof(again), "limit %llu\n", (unsigned long long)request.bytes);
+		snprintf(again, sizeof(again), "limit %llu\n", (unsigned long long)request.number);
 		break;
 	default: require(false, "a request of an unknown kind");
 	}

@@ -46,6 +46,39 @@ static void check_figures(const struct mam_statpage *page)
 		"a pool belongs to no device, or to two");
 }
 
+/* Sums do not depend on how many sites are listed, and lists are sorted. */
+static void check_sites(const struct mam_statpage *page)
+{
+	static struct mam_statpage_holder holders[MAM_STATPAGE_SITES + 1], few[3];
+	struct mam_statpage_holder sum, again;
+	uint64_t since, bytes = 0;
+	size_t count, all;
+
+	for (int device = -1; device <= MAM_STATPAGE_DEVICES; device++) {
+		all = mam_statpage_read_sites(page, device, holders, MAM_STATPAGE_SITES + 1, &since,
+					      &sum);
+		count = mam_statpage_read_sites(page, device, few, 3, &since, &again);
+		require(since != 0 || all == 0, "a page without samples has sites");
+		require(all <= MAM_STATPAGE_SITES + 1 && count <= 3 && count <= all,
+			"there are too many sites");
+		require(sum.bytes == again.bytes && sum.blocks == again.blocks,
+			"two lists have different sums");
+		bytes = 0;
+		for (size_t i = 0; i < all; i++) {
+			require(memchr(holders[i].name, '\0', sizeof(holders[i].name)) != NULL,
+				"a name does not end");
+			require(i == 0 || holders[i].name[0] == '\0' ||
+					holders[i].bytes <= holders[i - 1].bytes,
+				"sites are not sorted");
+			require(holders[i].name[0] != '\0' || i + 1 == all,
+				"the others are not the last");
+			bytes = bytes + holders[i].bytes < bytes ? UINT64_MAX
+								 : bytes + holders[i].bytes;
+		}
+		require(bytes == sum.bytes, "a site is not in the sum");
+	}
+}
+
 static void check_table(char *path, bool good)
 {
 	struct fuzz_heard heard;
@@ -80,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	page->bytes = MAM_STATPAGE_BYTES;
 	size = change(page, data, bytes);
 	check_figures(page);
+	check_sites(page);
 	good = mam_statpage_is_sound(page, size);
 	fuzz_file_put(&input, page, sizeof(*page));
 	require(ftruncate(input.descriptor, (off_t)size) == 0, "cannot set the size of a file");

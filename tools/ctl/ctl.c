@@ -25,6 +25,8 @@
 #include "kit/message.h"
 #include "kit/whole_file.h"
 
+#define ALWAYS "4294967295" /* seconds: 136 years */
+
 struct settings {
 	bool whole;
 };
@@ -47,6 +49,7 @@ static const struct args_command command = {
 		".trace.gz,\n"
 		"                    for mam replay\n"
 		"  trace FILE|off    start a trace of allocations for mam replay, or end it\n"
+		"  sites on|off      keep the call sites that hold most memory, for mam top\n"
 		"  suspend [DIR|discard]\n"
 		"                    hold the program, and release its memory to the driver: "
 		"contents\n"
@@ -68,9 +71,10 @@ static bool read_numbers(const struct ctl_link *link, int count, uint64_t number
 	char end;
 
 	numbers[0] = numbers[1] = 0;
-	if (count == 1 ? sscanf(link->line, " %" SCNu64 "%c", &numbers[0], &end) == 1
-		       : sscanf(link->line, " %" SCNu64 " %" SCNu64 "%c", &numbers[0], &numbers[1],
-				&end) == 2)
+	if (count == 0   ? link->line[0] == '\0'
+	    : count == 1 ? sscanf(link->line, " %" SCNu64 "%c", &numbers[0], &end) == 1
+			 : sscanf(link->line, " %" SCNu64 " %" SCNu64 "%c", &numbers[0],
+				  &numbers[1], &end) == 2)
 		return true;
 	message_error("process %ld sent an invalid reply", (long)link->process->pid);
 	return false;
@@ -207,6 +211,17 @@ static int trace(struct ctl_link *link, const char *argument)
 	return STATUS_GOOD;
 }
 
+static int sites(struct ctl_link *link, const char *argument)
+{
+	uint64_t numbers[2];
+
+	if (!read_last(link, 0, numbers))
+		return STATUS_FAILED;
+	printf(strcmp(argument, "off") == 0 ? "call sites are no longer sampled\n"
+					    : "call sites are sampled; see mam top\n");
+	return STATUS_GOOD;
+}
+
 static int suspend(struct ctl_link *link, const char *argument)
 {
 	uint64_t numbers[2];
@@ -239,7 +254,7 @@ static const struct action {
 } actions[] = {
 	{ "trim", trim, 0, 0 },     { "limit", limit, 1, 1 }, { "dump", dump, 1, 1 },
 	{ "stats", stats, 0, 1 },   { "trace", trace, 1, 1 }, { "suspend", suspend, 0, 1 },
-	{ "resume", resume, 0, 0 },
+	{ "resume", resume, 0, 0 }, { "sites", sites, 1, 1 },
 };
 
 static const struct action *find_action(const char *name)
@@ -310,6 +325,14 @@ static bool make_request(const struct action *action, const char *argument,
 	    (!args_bytes(argument, &bytes) || bytes == 0 || bytes > INT64_MAX)) {
 		message_error("the limit is '%s', but must be a size such as 20G, or none",
 			      argument);
+		return false;
+	}
+	if (action->run == sites) {
+		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "sites %s\n",
+			 strcmp(argument, "on") == 0 ? ALWAYS : "0");
+		if (strcmp(argument, "on") == 0 || strcmp(argument, "off") == 0)
+			return true;
+		message_error("the argument of sites is '%s', but must be on or off", argument);
 		return false;
 	}
 	if (action->run == trace && strcmp(argument, "off") != 0)

@@ -127,6 +127,31 @@ static void put_origins(struct place *place, int gpu)
 	}
 }
 
+/* Estimates; names may be cut here, too. */
+static void put_sites(struct place *place, const struct top_use *use)
+{
+	uint64_t unsampled = top_unsampled(use);
+	char text[512];
+
+	if (use->site_count == 0 && unsampled == 0)
+		return;
+	frame_put(place->frame, row_of(place), 0, LABEL - 1, FRAME_NORMAL, "sites");
+	for (size_t i = 0; i < use->site_count; i++) {
+		const struct mam_statpage_holder *site = &use->sites[i];
+
+		snprintf(text, sizeof(text), "%-6s %s%-5s in %s, %s",
+			 number_bytes(site->bytes).text, place->frame->is_utf8 ? "\u00b1" : "+-",
+			 number_bytes(site->error).text, format_counted(site->blocks, "block").text,
+			 site->name[0] == '\0' ? "others" : site->name);
+		put_line(place, LABEL, FRAME_NORMAL, text);
+	}
+	if (unsampled == 0)
+		return;
+	snprintf(text, sizeof(text), "%-6s allocated before sampling began at %s",
+		 number_bytes(unsampled).text, number_moment(use->sites_since).text);
+	put_line(place, LABEL, FRAME_NORMAL, text);
+}
+
 static void put_use(struct place *place, const struct top_use *use, uint64_t whole)
 {
 	static uint64_t history[TOP_HISTORY];
@@ -151,6 +176,7 @@ static void put_use(struct place *place, const struct top_use *use, uint64_t who
 	put_figures(place, &use->figures, use->alloc_rate);
 	put_heap(place, use->gpu);
 	put_origins(place, use->gpu);
+	put_sites(place, use);
 	if (use->nvml_bytes == TOP_NO_BYTES)
 		return;
 	snprintf(text, sizeof(text), "nvidia-smi shows %s: %s besides these pools",

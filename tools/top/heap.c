@@ -18,10 +18,14 @@
 
 #define EVERY_NS UINT64_C(1000000000)    /* between requests */
 #define PATIENCE_NS UINT64_C(5000000000) /* for a reply, from the request on */
+#define SITES_NS UINT64_C(20000000000)   /* between requests to sample */
+#define SITES "sites 60\n"
 
 static struct {
 	char page[PATH_MAX]; /* of the process; "": none */
 	uint64_t sent_ns;    /* when the last request was sent; 0: never */
+	uint64_t sites_ns;   /* when it was to sample; 0: never */
+	bool is_dump;        /* the last request was for the blocks */
 	int number;          /* descriptor; 0: there is no request */
 	size_t used;         /* bytes of the line */
 	char line[MAM_CONTROL_LINE_MAX];
@@ -45,20 +49,24 @@ void top_heap_show(const struct page_entry *process)
 		return;
 	end_request();
 	ctl_dump_fini(&heap.last);
-	heap.sent_ns = 0;
+	heap.sent_ns = heap.sites_ns = 0;
 	if (snprintf(heap.page, sizeof(heap.page), "%s", page) >= (int)sizeof(heap.page))
 		heap.page[0] = '\0';
 }
 
 static void send_request(uint64_t now_ns)
 {
-	static const char request[] = "dump\n";
+	const char *request;
 
+	heap.is_dump = heap.sites_ns != 0 && now_ns - heap.sites_ns < SITES_NS;
+	request = heap.is_dump ? "dump\n" : SITES;
+	if (!heap.is_dump)
+		heap.sites_ns = now_ns;
 	heap.sent_ns = now_ns;
 	heap.used = 0;
 	heap.number = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (heap.number <= 0 || ctl_link_connect(heap.number, heap.page) != 0 ||
-	    send(heap.number, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0)
+	    send(heap.number, request, strlen(request), MSG_NOSIGNAL) < 0)
 		end_request();
 }
 
@@ -67,7 +75,7 @@ static bool take_line(bool *is_new)
 {
 	if (strcmp(heap.line, "working") == 0 || ctl_dump_add(&heap.next, heap.line))
 		return true;
-	if (strcmp(heap.line, "done") == 0) {
+	if (strcmp(heap.line, "done") == 0 && heap.is_dump) {
 		ctl_dump_fini(&heap.last);
 		heap.last = heap.next;
 		heap.next = (struct ctl_dump){ .sum = 0 };
@@ -102,13 +110,16 @@ bool top_heap_poll(uint64_t now_ns)
 	if (heap.number == 0 && heap.page[0] != '\0' &&
 	    (heap.sent_ns == 0 || now_ns - heap.sent_ns >= EVERY_NS))
 		send_request(now_ns);
-	while (heap.number != 0) {
+	while (heap.number != 0) { /* a dump follows at once, too */
 		got = recv(heap.number, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR) &&
 		    now_ns - heap.sent_ns < PATIENCE_NS)
 			break;
-		if (got <= 0 || !take_bytes(bytes, (size_t)got, &is_new))
-			end_request();
+		if (got > 0 && take_bytes(bytes, (size_t)got, &is_new))
+			continue;
+		end_request();
+		if (!heap.is_dump)
+			send_request(now_ns);
 	}
 	return is_new;
 }

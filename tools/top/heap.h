@@ -4,7 +4,8 @@
  * and the tags or call sites that hold most of it.
  *
  * The process lists its blocks if it runs under mam run (<mam/control.h>, dump): at most once per
- * second, and only while it is shown. Nothing here waits for it.
+ * second, and only while it is shown. It is also asked to sample call sites, until a minute after it
+ * was shown last. Nothing here waits for it.
  */
 #ifndef TOOLS_TOP_HEAP_H
 #define TOOLS_TOP_HEAP_H

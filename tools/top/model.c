@@ -162,6 +162,8 @@ static void set_use(struct top_use *use, int gpu, const struct top_process *proc
 		use->alloc_rate = rate(use->figures.allocs, last->figures.allocs, elapsed_ns);
 	}
 	use->history[use->samples++ % TOP_HISTORY] = use->figures.live_bytes;
+	use->site_count = mam_statpage_read_sites(&page, gpu, use->sites, TOP_SITES + 1,
+						  &use->sites_since, &use->sites_sum);
 }
 
 static bool add_uses(struct top_process *process, const struct top_process *before,
@@ -244,4 +246,13 @@ void top_model_fini(struct top_model *model)
 	free_processes(model->processes, model->count);
 	model->processes = NULL;
 	model->count = 0;
+}
+
+uint64_t top_unsampled(const struct top_use *use)
+{
+	uint64_t live = use->figures.live_bytes, sampled = use->sites_sum.bytes;
+
+	if (use->sites_since == 0 || sampled > live || live - sampled <= use->sites_sum.error)
+		return 0;
+	return live - sampled;
 }

@@ -19,6 +19,7 @@
 #define TOP_NO_GPU (-1)    /* a process without pools */
 #define TOP_UNKNOWN (-1.0) /* a rate before the second sample */
 
+#define TOP_SITES 10            /* call sites, and all others as one */
 #define TOP_NO_BYTES UINT64_MAX /* the driver reports none */
 
 /* The use of one GPU by one process: the sum of its pools there. */
@@ -29,6 +30,10 @@ struct top_use {
 	uint64_t nvml_bytes;           /* of the process, as the driver counts; TOP_NO_BYTES */
 	uint64_t history[TOP_HISTORY]; /* live bytes; a ring */
 	unsigned int samples;          /* count of all samples; the last is at samples - 1 modulo */
+	struct mam_statpage_holder sites[TOP_SITES + 1]; /* see mam_statpage_read_sites() */
+	size_t site_count;
+	struct mam_statpage_holder sites_sum;
+	uint64_t sites_since; /* 0: the process does not sample */
 };
 
 struct top_pool {
@@ -72,6 +77,12 @@ struct top_model {
  */
 bool top_model_sample(struct top_model *model, uint64_t now_ns);
 void top_model_fini(struct top_model *model);
+
+/*
+ * Live bytes that were allocated before sampling began, as an estimate; 0: so few that the error of the
+ * sample explains them.
+ */
+uint64_t top_unsampled(const struct top_use *use);
 
 /* Live bytes `age` samples ago; 0: the last one. 0 if there was no such sample. */
 uint64_t top_history(const struct top_use *use, unsigned int age);

@@ -5,6 +5,7 @@
 #include "top/number.h"
 
 #include <stdio.h>
+#include <time.h>
 
 /* Three digits, unless `number` is above 999. */
 static struct format_text three_digits(double number, const char *unit)
@@ -69,4 +70,21 @@ struct format_text number_processes(uint64_t count)
 	snprintf(out.text, sizeof(out.text), "%.26s process%s", format_count(count).text,
 		 count == 1 ? "" : "es");
 	return out;
+}
+
+struct format_text number_moment(uint64_t seconds)
+{
+	const time_t now = time(NULL), then = (time_t)seconds;
+	struct format_text result = { "?" };
+	struct tm today, local;
+
+	if (seconds > UINT64_C(1) << 40 || localtime_r(&now, &today) == NULL ||
+	    localtime_r(&then, &local) == NULL)
+		return result;
+	strftime(result.text, sizeof(result.text),
+		 local.tm_year == today.tm_year && local.tm_yday == today.tm_yday
+			 ? "%H:%M:%S"
+			 : "%Y-%m-%d %H:%M:%S",
+		 &local);
+	return result;
 }

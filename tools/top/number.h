@@ -13,6 +13,9 @@ struct format_text number_bytes(uint64_t bytes); /* "512", "1.50K", "16.8G"; at 
 struct format_text number_rate(double rate);     /* "0", "950", "1.20k"; below 0: "-", unknown */
 struct format_text number_time(uint64_t ns);     /* "0", "12us", "1.50ms", "3.20s", "5.00h" */
 
+/* A time of today as "15:04:05", an earlier one with its date, as "2026-11-29 15:04:05". */
+struct format_text number_moment(uint64_t seconds);
+
 struct format_text number_processes(uint64_t count); /* "1 process", "2 processes" */
 
 #endif

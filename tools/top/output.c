@@ -31,6 +31,32 @@ static void put_cell(enum top_column column, int width, const char *text)
 	printf("%s%*s", column == 0 ? "" : "  ", top_is_text(column) ? -width : width, text);
 }
 
+static void put_site(const char *bytes, const char *error, const char *blocks, const char *name)
+{
+	printf("%9s  %7s  %9s  %s\n", bytes, error, blocks, name);
+}
+
+static void put_sites(const struct top_process *process, const struct top_use *use)
+{
+	uint64_t unsampled = top_unsampled(use);
+
+	if (use->site_count == 0 && unsampled == 0)
+		return;
+	printf("call sites of %s, process %ld, GPU %d, sampled since %s\n", process->program,
+	       (long)process->pid, use->gpu, number_moment(use->sites_since).text);
+	put_site("LIVE", "+/-", "BLOCKS", "CALL SITE");
+	for (size_t i = 0; i < use->site_count; i++) {
+		const struct mam_statpage_holder *site = &use->sites[i];
+
+		put_site(number_bytes(site->bytes).text, number_bytes(site->error).text,
+			 format_count(site->blocks).text,
+			 site->name[0] == '\0' ? "(others)" : site->name);
+	}
+	if (unsampled != 0)
+		put_site(number_bytes(unsampled).text, "", "", "(allocated before)");
+	putchar('\n');
+}
+
 void output_table(const struct top_model *model, const struct top_rows *rows, uint64_t time_ms)
 {
 	int shown = model->gpu_count != 0 ? TOP_COLUMNS : TOP_NVML, widths[TOP_COLUMNS];
@@ -52,6 +78,9 @@ void output_table(const struct top_model *model, const struct top_rows *rows, ui
 				 top_cell(&rows->rows[row], (enum top_column)i).text);
 	}
 	printf("\n\n");
+	for (size_t i = 0; i < model->count; i++)
+		for (size_t k = 0; k < model->processes[i].use_count; k++)
+			put_sites(&model->processes[i], &model->processes[i].uses[k]);
 }
 
 /* ---- numbers of one pool or GPU, by name ---- */
@@ -160,6 +189,41 @@ static void json_pool(const struct top_pool *pool)
 	putchar('}');
 }
 
+/* The others have no name. */
+static void json_site(const struct mam_statpage_holder *site)
+{
+	printf("{\"name\":");
+	if (site->name[0] == '\0')
+		printf("null");
+	else
+		json_put_text(stdout, site->name);
+	printf(",\"live_bytes\":");
+	json_put_number(stdout, site->bytes);
+	printf(",\"error_bytes\":");
+	json_put_number(stdout, site->error);
+	printf(",\"live_blocks\":");
+	json_put_number(stdout, site->blocks);
+	putchar('}');
+}
+
+static void json_sites(const struct top_use *use)
+{
+	if (use->sites_since == 0) {
+		printf("null");
+		return;
+	}
+	printf("{\"since\":");
+	json_put_number(stdout, use->sites_since);
+	printf(",\"unsampled_bytes\":");
+	json_put_number(stdout, top_unsampled(use));
+	printf(",\"sites\":[");
+	for (size_t i = 0; i < use->site_count; i++) {
+		printf("%s", i == 0 ? "" : ",");
+		json_site(&use->sites[i]);
+	}
+	printf("]}");
+}
+
 static void json_use(const struct top_use *use)
 {
 	printf("{\"gpu\":%d", use->gpu);
@@ -169,6 +233,8 @@ static void json_use(const struct top_use *use)
 		printf("null");
 	else
 		json_put_number(stdout, use->nvml_bytes);
+	printf(",\"sampled\":");
+	json_sites(use);
 	putchar('}');
 }
 

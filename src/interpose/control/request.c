@@ -13,17 +13,12 @@ static const struct {
 	const char *text; /* if it ends with a space, a number or a path follows */
 	enum mam_request_kind kind;
 } kinds[] = {
-	{ "trim", MAM_REQUEST_TRIM },
-	{ "limit ", MAM_REQUEST_LIMIT },
-	{ "dump", MAM_REQUEST_DUMP },
-	{ "stats keys", MAM_REQUEST_STATS_KEYS },
-	{ "stats", MAM_REQUEST_STATS },
-	{ "trace off", MAM_REQUEST_TRACE_OFF },
-	{ "trace ", MAM_REQUEST_TRACE },
-	{ "suspend", MAM_REQUEST_SUSPEND },
-	{ "suspend discard", MAM_REQUEST_SUSPEND_DISCARD },
-	{ "suspend ", MAM_REQUEST_SUSPEND },
-	{ "resume", MAM_REQUEST_RESUME },
+	{ "trim", MAM_REQUEST_TRIM },        { "limit ", MAM_REQUEST_LIMIT },
+	{ "dump", MAM_REQUEST_DUMP },        { "stats keys", MAM_REQUEST_STATS_KEYS },
+	{ "stats", MAM_REQUEST_STATS },      { "trace off", MAM_REQUEST_TRACE_OFF },
+	{ "trace ", MAM_REQUEST_TRACE },     { "sites ", MAM_REQUEST_SITES },
+	{ "suspend", MAM_REQUEST_SUSPEND },  { "suspend discard", MAM_REQUEST_SUSPEND_DISCARD },
+	{ "suspend ", MAM_REQUEST_SUSPEND }, { "resume", MAM_REQUEST_RESUME },
 };
 
 /* Decimal digits without leading zeros, up to INT64_MAX. */
@@ -53,7 +48,7 @@ static bool parse_path(const char *text, size_t length, char path[PATH_MAX])
 
 const char *mam_request_parse(const char *line, size_t length, struct mam_request *request)
 {
-	request->bytes = 0;
+	request->number = 0;
 	request->path[0] = '\0';
 	if (length > MAM_CONTROL_REQUEST_MAX)
 		return "the request is too long";
@@ -78,9 +73,10 @@ const char *mam_request_parse(const char *line, size_t length, struct mam_reques
 			return parse_path(line, length, request->path)
 				       ? NULL
 				       : "the name of the trace is not an absolute path";
-		return !has_more || parse_number(line, length, &request->bytes)
-			       ? NULL
-			       : "the limit is not a number of bytes";
+		if (!has_more || parse_number(line, length, &request->number))
+			return NULL;
+		return request->kind == MAM_REQUEST_SITES ? "the time is not a number of seconds"
+							  : "the limit is not a number of bytes";
 	}
 	return "the request is unknown to the program's version of mam";
 }

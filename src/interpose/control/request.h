@@ -15,6 +15,7 @@ enum mam_request_kind {
 	MAM_REQUEST_STATS_KEYS,
 	MAM_REQUEST_TRACE,
 	MAM_REQUEST_TRACE_OFF,
+	MAM_REQUEST_SITES,
 	MAM_REQUEST_SUSPEND, /* to host memory, or with a path to a file */
 	MAM_REQUEST_SUSPEND_DISCARD,
 	MAM_REQUEST_RESUME
@@ -22,7 +23,7 @@ enum mam_request_kind {
 
 struct mam_request {
 	enum mam_request_kind kind;
-	uint64_t bytes;      /* of MAM_REQUEST_LIMIT; otherwise 0 */
+	uint64_t number; /* bytes of MAM_REQUEST_LIMIT, seconds of MAM_REQUEST_SITES; otherwise 0 */
 	char path[PATH_MAX]; /* of MAM_REQUEST_TRACE and _SUSPEND; otherwise "" */
 };
 

@@ -27,6 +27,7 @@
 #include "interpose/routes/table.h"
 #include "interpose/watch/profiled.h"
 #include "interpose/watch/library.h"
+#include "interpose/watch/sites.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
@@ -146,6 +147,16 @@ static void trace_off(struct mam_file_text *text)
 		put_error(text, "the program has no trace");
 }
 
+static void sites(struct mam_file_text *text, uint64_t seconds)
+{
+	const char *fault = mam_sites_sample(seconds);
+
+	if (fault != NULL)
+		put_error(text, fault);
+	else
+		mam_file_put(text, "done\n");
+}
+
 /* Whether the request ended; otherwise the reply is complete. Reports every half a second. */
 static bool wait_for_suspend(struct mam_file_text *text, struct mam_suspend_state *state)
 {
@@ -195,7 +206,8 @@ static void reply(struct mam_file_text *text, const char *line, size_t length)
 	}
 	switch (request.kind) {
 	case MAM_REQUEST_TRIM: trim(text); break;
-	case MAM_REQUEST_LIMIT: limit(text, request.bytes); break;
+	case MAM_REQUEST_LIMIT: limit(text, request.number); break;
+	case MAM_REQUEST_SITES: sites(text, request.number); break;
 	case MAM_REQUEST_DUMP: dump(text); break;
 	case MAM_REQUEST_STATS: stats(text, false); break;
 	case MAM_REQUEST_STATS_KEYS: stats(text, true); break;

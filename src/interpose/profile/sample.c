@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define TERMS 8 /* of the series: the error is below 1e-14 */
+#define HALVINGS 6
 
 static __thread uint64_t seed __attribute__((tls_model("initial-exec")));   /* thread; 0: unset */
 static __thread double distance __attribute__((tls_model("initial-exec"))); /* thread; bytes */
@@ -82,4 +83,21 @@ bool mam_sample_takes(uint64_t bytes, uint64_t rate)
 		return false;
 	distance = new_distance(rate);
 	return true;
+}
+
+/* 1 - exp(-x): a series for x / 2^HALVINGS, and then 1 - exp(-2 y) = d (2 - d), where d is 1 - exp(-y). */
+double mam_sample_probability(uint64_t bytes, uint64_t rate)
+{
+	double x = (double)bytes / (double)rate, term = 1, sum = 0;
+
+	if (x > 40) /* the rest is below the precision */
+		return 1;
+	x /= (double)(1 << HALVINGS);
+	for (int i = 1; i <= TERMS; i++) {
+		term *= (i == 1 ? x : -x) / i;
+		sum += term;
+	}
+	for (int i = 0; i < HALVINGS; i++)
+		sum *= 2 - sum;
+	return sum;
 }

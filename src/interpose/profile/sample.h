@@ -15,7 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* rate: mean distance in bytes; 0: every allocation is chosen. */
+/*
+ * rate: mean distance in bytes; 0: every allocation is chosen. Two callers in one thread may have
+ * equal or different rates: what one does changes no probability of the other.
+ */
 bool mam_sample_takes(uint64_t bytes, uint64_t rate);
+
+/* Returns the probability with which an allocation of that size is chosen; both are not 0. */
+double mam_sample_probability(uint64_t bytes, uint64_t rate);
 
 #endif

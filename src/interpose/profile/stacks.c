@@ -21,6 +21,7 @@
 #include "interpose/profile/unwind.h"
 
 #define LINE_BYTES 4000 /* readers accept 4095 */
+#define SITE_DEPTH 32   /* frames that are searched for a call site */
 #define NEAR 48         /* frames between an allocation and the interpreter, usually */
 #define SLOTS ((size_t)1 << 16)
 #define WAYS 4 /* slots that may have one stack */
@@ -58,7 +59,16 @@ struct node {
 	uint32_t kind;
 };
 
-static struct slot cache[SLOTS]; /* lock: writing, to write */
+/* Equal sites have the same module and value. */
+struct site {
+	const struct mam_module *module; /* NULL: Python, or code without a file */
+	uint64_t value;                  /* offset, address, or struct mam_python_frame */
+	struct mam_stacks_site is;
+};
+
+static struct slot cache[SLOTS];                /* lock: writing, to write */
+static struct site sites[MAM_STACKS_SITES + 1]; /* lock: writing, to add one; sites[0] is unused */
+static uint32_t sites_used;                     /* lock: writing */
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static struct node *nodes;    /* lock: writing; nodes[0] is unused */
 static uint32_t *index_of;    /* lock: writing; hash table of node numbers, 0: empty */
@@ -337,15 +347,20 @@ static bool unwind_to_python(struct raw *raw, size_t max)
 	return false;
 }
 
+static void check_modules(uint64_t *sum)
+{
+	if (!mam_modules_outdated(sum))
+		return;
+	pthread_mutex_lock(&writing);
+	mam_python_check();
+	mam_modules_refresh();
+	pthread_mutex_unlock(&writing);
+}
+
 /* Most frames of a Python program belong to the interpreter, and are not needed. */
 static void take(struct raw *raw)
 {
-	if (mam_modules_outdated(&raw->sum)) {
-		pthread_mutex_lock(&writing);
-		mam_python_check();
-		mam_modules_refresh();
-		pthread_mutex_unlock(&writing);
-	}
+	check_modules(&raw->sum);
 	raw->pythons = mam_python_frames(raw->python, MAM_PYTHON_DEPTH);
 	if (raw->pythons == 0 || !unwind_to_python(raw, NEAR))
 		unwind_to_python(raw, MAM_STACKS_DEPTH);
@@ -397,23 +412,125 @@ uint32_t mam_stacks_here(mam_stacks_put *put)
 	return request.number;
 }
 
+/* lock: writing; returns 0 if all sites are in use */
+static uint32_t find_site(const struct site *site)
+{
+	uint32_t number = 1;
+
+	while (number <= sites_used &&
+	       (sites[number].module != site->module || sites[number].value != site->value))
+		number++;
+	if (number > MAM_STACKS_SITES)
+		return 0;
+	if (number > sites_used) {
+		sites[number] = *site;
+		sites_used = number;
+	}
+	return number;
+}
+
+/*
+ * lock: writing; the file of each frame becomes a module, so that the unwinder learns if it is
+ * unloaded.
+ */
+static uint32_t find_native_site(const struct raw *raw)
+{
+	struct site site = { .module = NULL };
+	bool is_found = false;
+
+	for (size_t i = 0; i < raw->natives; i++) {
+		struct node node = frame_at(raw->native[i]);
+
+		if (is_found || (node.module != NULL && node.module->is_cuda))
+			continue;
+		is_found = true;
+		site.module = node.module;
+		site.value = node.value;
+		site.is.address = raw->native[i];
+	}
+	return is_found ? find_site(&site) : 0;
+}
+
+/* Whether a frame is in the code of Python's own library or of an installed package. */
+static bool is_installed(const struct mam_python_frame *frame)
+{
+	return strstr(frame->file, "/site-packages/") != NULL ||
+	       strstr(frame->file, "/dist-packages/") != NULL ||
+	       strstr(frame->file, "/lib/python3") != NULL || frame->file[0] == '<';
+}
+
+static uint32_t find_python_site(const struct raw *raw)
+{
+	struct site site = { .module = NULL };
+	size_t own = 0;
+
+	while (own < raw->pythons && is_installed(raw->python[own]))
+		own++;
+	site.is.python = raw->python[own < raw->pythons ? own : 0];
+	site.value = (uint64_t)(uintptr_t)site.is.python;
+	return find_site(&site);
+}
+
+/* In the cache, sites are apart from stacks. A trace that begins empties it, which only costs time. */
+uint32_t mam_stacks_site(struct mam_stacks_site *site)
+{
+	struct raw raw = { .natives = 0 };
+	struct key key;
+	uint32_t number;
+
+	check_modules(&raw.sum);
+	raw.pythons = mam_python_frames(raw.python, SITE_DEPTH);
+	if (raw.pythons == 0)
+		raw.natives = mam_unwind(raw.native, SITE_DEPTH);
+	key = key_of(&raw);
+	key.high = ~key.high;
+	number = look_up(key);
+	if (number == 0) {
+		pthread_mutex_lock(&writing);
+		number = raw.pythons != 0 ? find_python_site(&raw) : find_native_site(&raw);
+		if (number != 0)
+			remember(key, number);
+		pthread_mutex_unlock(&writing);
+	}
+	*site = sites[number].is;
+	return number;
+}
+
+void mam_stacks_prepare(void)
+{
+	void *frames[SITE_DEPTH];
+
+	(void)mam_unwind(frames, SITE_DEPTH);
+}
+
+/* lock: writing; other threads may read */
+static void empty_cache(void)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		if (atomic_load_explicit(&cache[i].low, memory_order_relaxed) != 0)
+			atomic_store_explicit(&cache[i].low, 0, memory_order_relaxed);
+}
+
 void mam_stacks_begin(void)
 {
+	pthread_mutex_lock(&writing);
 	if (room != 0) {
-		memset(cache, 0, sizeof(cache));
+		empty_cache();
 		memset(index_of, 0, 2 * (size_t)room * sizeof(*index_of));
 	}
 	used = written = 0;
 	wrote_map = false;
 	mam_modules_begin();
+	pthread_mutex_unlock(&writing);
 }
 
 /* Another thread may have been changing the tree: its memory is not used again. */
 void mam_stacks_restart(void)
 {
 	pthread_mutex_init(&writing, NULL);
-	if (room != 0)
+	if (room != 0 || sites_used != 0)
 		memset(cache, 0, sizeof(cache));
+	sites_used = 0;
 	nodes = NULL;
 	index_of = NULL;
 	room = used = written = 0;

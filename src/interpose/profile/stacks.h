@@ -32,6 +32,8 @@
 
 #define MAM_STACKS_DEPTH 256
 
+struct mam_python_frame;
+
 /*
  * Writes one line, its newline included. Called under the lock of this part. False: the line was not
  * written, and is passed again with the next new stack.
@@ -40,6 +42,27 @@ typedef bool mam_stacks_put(const char *line, size_t bytes);
 
 /* Returns the number of the calling thread's stack; 0: unknown, because memory or space ran out. */
 uint32_t mam_stacks_here(mam_stacks_put *put);
+
+/*
+ * A call site: of a thread that runs Python, the innermost frame of Python code that is not of an
+ * installed package, or the innermost one; otherwise the innermost one outside of mam and CUDA's
+ * libraries.
+ */
+struct mam_stacks_site {
+	const struct mam_python_frame *python; /* NULL: it is a native one */
+	const void *address;                   /* return address of a native one */
+};
+
+/*
+ * Returns the number of the calling thread's call site, and writes it; 0: it is unknown, or there are
+ * MAM_STACKS_SITES of them already. Equal numbers are equal sites; a number may be used again in the
+ * child of a fork.
+ */
+#define MAM_STACKS_SITES 4096
+uint32_t mam_stacks_site(struct mam_stacks_site *site);
+
+/* Loads what mam_stacks_site() needs, in a thread that no other thread waits for. */
+void mam_stacks_prepare(void);
 
 /*
  * mam_stacks_begin - a new trace begins, which has no lines yet. No thread is in mam_stacks_here().

@@ -283,6 +283,21 @@ size_t mam_ledger_copy(struct mam_ledger *ledger, struct mam_ledger_entry *entri
 	return count;
 }
 
+void mam_ledger_clear(struct mam_ledger *ledger)
+{
+	for (int i = 0; i < MAM_LEDGER_SHARDS; i++) {
+		struct mam_ledger_shard *shard = &ledger->shards[i];
+
+		lock(shard);
+		if (shard->slots_count != 0)
+			munmap(shard->slots, shard->slots_count * sizeof(*shard->slots));
+		shard->slots = NULL;
+		shard->slots_count = 0;
+		shard->used = 0;
+		unlock(shard);
+	}
+}
+
 void mam_ledger_restart(struct mam_ledger *ledger)
 {
 	for (int i = 0; i < MAM_LEDGER_SHARDS; i++) {

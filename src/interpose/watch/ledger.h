@@ -91,6 +91,9 @@ size_t mam_ledger_copy(struct mam_ledger *ledger, struct mam_ledger_entry *entri
 void mam_ledger_visit(struct mam_ledger *ledger,
 		      bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user);
 
+/* Removes all entries. Other threads may use the ledger. */
+void mam_ledger_clear(struct mam_ledger *ledger);
+
 /* Makes the ledger empty and its locks free: in the child of a fork. */
 void mam_ledger_restart(struct mam_ledger *ledger);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch.h - the reports of replacement functions to the watchers: statistics, the trace, leaks,
- * NVTX, the marks that are removed with their block, and tags.
+ * NVTX, the marks that are removed with their block, tags, and sampled call sites.
  *
  * One word contains a bit per active watcher. If there is none, a report costs one relaxed load.
  *
@@ -30,7 +30,8 @@ enum mam_watch_bit {
 	MAM_WATCH_LEAKS = 1u << 2,
 	MAM_WATCH_NVTX = 1u << 3,
 	MAM_WATCH_MARKS = 1u << 4, /* frees and chunks only */
-	MAM_WATCH_TAGS = 1u << 5
+	MAM_WATCH_TAGS = 1u << 5,
+	MAM_WATCH_SITES = 1u << 6
 };
 
 /* atomic; bits are set when their watcher starts, and cleared in the child of a fork */

@@ -24,7 +24,7 @@ static void accepts(const char *line, enum mam_request_kind kind, uint64_t bytes
 {
 	ck_assert_msg(parse(line) == NULL, "'%s' is refused", line);
 	ck_assert_int_eq(request.kind, kind);
-	ck_assert_uint_eq(request.bytes, bytes);
+	ck_assert_uint_eq(request.number, bytes);
 }
 
 static void refuses(const char *line, const char *why)

@@ -15,7 +15,7 @@ build_pages()
 	# shellcheck disable=SC2086 # flags are words
 	$CC ${CFLAGS:-} -D_GNU_SOURCE -I"$MAM_SRCDIR/include" -I"$MAM_SRCDIR/tests" \
 		"$MAM_SRCDIR/tests/tools/top/stand_in_pages.c" "$MAM_SRCDIR/tests/tools/page/stand_in.c" \
-		"$MAM_SRCDIR/src/base/statpage.c" "$MAM_SRCDIR/src/base/statpage_read.c" \
+		"$MAM_SRCDIR/src/base/statpage.c" "$MAM_SRCDIR/src/base/statpage_read.c" "$MAM_SRCDIR/src/base/statpage_sites.c" \
 		"$MAM_SRCDIR/src/base/filename.c" -pthread -o "$scratch/stand_in_pages"
 }
 

@@ -236,6 +236,29 @@ case ${CFLAGS:-} in
 		kill -CONT "$probe_pid"
 		exec 7>&-
 		wait "$probe_pid"
+		# ---- its call sites, which it samples while it is shown ----
+		: > "$scratch/probe.out"
+		LD_LIBRARY_PATH=$fakes FAKE_CUDA_MEMORY=1G "$MAM" run --chunk 64M -- "$probe" < "$scratch/probe.in" > "$scratch/probe.out" &
+		probe_pid=$!
+		exec 7> "$scratch/probe.in"
+		echo "alloc 20 1048576" >&7
+		wait_for "the program allocates" allocated
+		start 80 24 "$MAM" top -d 0.2
+		wait_for "the program is listed" shows "1 process"
+		keys Enter
+		awaits "sites: blocks from before" "sites    20.0M  allocated before sampling began at "
+		echo "alloc 3 67108864" >&7
+		awaits "sites: a sampled one" "sites    192M   ±0     in 3 blocks, probe_control+0x"
+		mux resize-window -x 60 -y 24
+		awaits "60 columns: the name is cut" "sites    192M   ±0     in 3 blocks, probe_control+0x"
+		mux resize-window -x 200 -y 60
+		shows_sites() { "$MAM" top -n 1 --plain | grep -q '^ *192M  *0  *3  probe_control+0x'; }
+		wait_for "--plain has them" shows_sites && ok "--plain has them"
+		echo free >&7
+		wait_for "sites: no live block" lacks "sites   " && ok "sites: no live block"
+		stop
+		exec 7>&-
+		wait "$probe_pid"
 	else
 		skip "the heap" "this build has no libmam-preload.so"
 	fi
