@@ -30,6 +30,17 @@ static void check_request(const char *line, size_t bytes)
 	case MAM_REQUEST_LIMIT:
 		snprintf(again, sizeof(again), "limit %llu\n", (unsigned long long)request.number);
 		break;
+	case MAM_REQUEST_SITES:
+		snprintf(again, sizeof(again), "sites %llu\n", (unsigned long long)request.number);
+		break;
+	case MAM_REQUEST_SUSPEND:
+		snprintf(again, sizeof(again), "suspend%s%s\n", request.path[0] == '\0' ? "" : " ",
+			 request.path);
+		break;
+	case MAM_REQUEST_SUSPEND_DISCARD:
+		snprintf(again, sizeof(again), "suspend discard\n");
+		break;
+	case MAM_REQUEST_RESUME: snprintf(again, sizeof(again), "resume\n"); break;
 	default: require(false, "a request of an unknown kind");
 	}
 	require(strlen(again) == bytes && memcmp(again, line, bytes) == 0,

@@ -23,7 +23,7 @@ http 9000 57
 input 6000 66
 ipc 600 60
 option 1500 60
-page 3000 48
+page 3000 49
 pickle 3000 62
 pool 600 39
 pools 400 60

@@ -42,6 +42,8 @@ START_TEST(valid_requests_are_accepted)
 	accepts("limit 0\n", MAM_REQUEST_LIMIT, 0);
 	accepts("limit 1073741824\n", MAM_REQUEST_LIMIT, 1073741824);
 	accepts("limit 9223372036854775807\n", MAM_REQUEST_LIMIT, INT64_MAX);
+	accepts("sites 0\n", MAM_REQUEST_SITES, 0);
+	accepts("sites 60\n", MAM_REQUEST_SITES, 60);
 	accepts("trace off\n", MAM_REQUEST_TRACE_OFF, 0);
 	accepts("trace /tmp/a b off\n", MAM_REQUEST_TRACE, 0);
 	ck_assert_str_eq(request.path, "/tmp/a b off");
@@ -67,6 +69,8 @@ START_TEST(unknown_requests_are_refused)
 	refuses("trim now\n", "unknown");
 	refuses("Trim\n", "unknown");
 	refuses("trim\ntrim\n", "unknown");
+	refuses("sites\n", "unknown");
+	refuses("sites on\n", "number of seconds");
 	refuses("stats  keys\n", "unknown");
 	refuses("limit\n", "unknown");
 	refuses("exec /bin/sh\n", "unknown");
