@@ -139,7 +139,7 @@
 #ifndef MAM_HEAP_CUH
 #define MAM_HEAP_CUH
 
-#if !defined(__CUDACC__) && !defined(__HIPCC__) && !defined(MAM_SIMT)
+#if !defined(__CUDACC__) && !defined(__HIP__) && !defined(MAM_SIMT)
 #error "mam/heap.cuh is for kernels: compile it by nvcc, in a .cu file; otherwise include mam/heap.h"
 #endif
 

@@ -58,7 +58,7 @@
 
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 #include "device/port_opencl.h"
-#elif defined(__HIPCC__)
+#elif defined(__HIP__) /* not __HIPCC__: HIP's headers define it with nvcc, too */
 #include "device/port_hip.h"
 #elif defined(__CUDACC__)
 #include "device/port_cuda.h"

@@ -197,6 +197,10 @@ else
 	skip "clang compiles a kernel that allocates" "no clang that supports this toolkit"
 fi
 
+# HIP on CUDA devices is CUDA: HIP's headers define this macro when nvcc compiles them.
+try "kernels of a program that includes HIP's headers compile" "$NVCC" -arch=compute_90 -ptx -D__HIPCC__ \
+	-I "$MAM_SRCDIR/include" -I "$MAM_SRCDIR/src" -o "$scratch/ptx" "$scratch/kernel.cu"
+
 # The error for an older architecture names it. -arch=sm_60 itself is unknown to new compilers.
 "$NVCC" -arch="compute_$oldest" -ptx -U__CUDA_ARCH__ -D__CUDA_ARCH__=600 -I "$MAM_SRCDIR/src" \
 	-o "$scratch/ptx" "$scratch/kernels.cu" > "$scratch/said" 2>&1
