@@ -13,8 +13,8 @@
  *              stats keys     print them as lines of key, tab, value
  *              trace PATH     start a trace in that file, an absolute path
  *              trace off      end it
- *              sites SECONDS  keep the call sites that hold most memory on the statistics page, for that
- *                             long from now on; 0: no longer
+ *              sites SECONDS  keep the call sites that hold most memory on the statistics page, for
+ *                             that long from now on; 0: no longer
  *              suspend        hold the program and release its memory; contents are kept in host
  *                             memory, with an absolute PATH in a file in that folder, and with
  *                             "discard" not at all

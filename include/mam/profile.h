@@ -34,7 +34,7 @@ MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
  * program, and continue. Until it is called, the newest events are in another file, FILE.ring, where
  * mam profile and mam replay find them, but without their tags. It waits for the disk. Errors:
  * INVALID_VALUE (mam_profile_start() began no profile, or mam ctl has ended it), IO (the file could
- * not be written, and ends before; a message gave the reason).
+ * not be written and ends earlier; a message has the reason).
  */
 MAM_API enum mam_status mam_profile_dump(void);
 

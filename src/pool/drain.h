@@ -2,9 +2,9 @@
 /*
  * drain.h - what layers above the pool can return to it when it runs out of free memory.
  *
- * Thread caches, streams and red zones keep blocks that no caller holds. The pool does not know these layers.
- * Each of them registers a function, which the pool calls where a request would otherwise cost
- * more:
+ * Thread caches, streams and red zones keep blocks that no caller holds. The pool does not know
+ * these layers. Each of them registers a function, which the pool calls where a request would
+ * otherwise cost more:
  *   PASSED   before the pool requests more from the source: release what needs no wait
  *   ALL      before OUT_OF_MEMORY, and by trim: release everything, even with a wait for the device
  *   END      the pool has ended and its chunks are about to be released: wait for work that may

@@ -73,7 +73,7 @@ begins_alone windows
 same "without mam run, CUDA's own blocks are not recorded" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0,|" \
 	"$(cat "$scratch/out")|$(events "$PROBE_FILE.1")"
 
-# What was dumped is in the file, and the rest in its ring, with the number of each event.
+# Dumped events are in the file, and the others in its ring, with the number of each event.
 for scene in dumped dumped_killed; do
 	for how in play begins_alone; do
 		$how $scene 2> "$scratch/shell"

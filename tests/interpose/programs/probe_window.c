@@ -263,7 +263,7 @@ static void pool_forks(void)
 	printf("stop %d\n", mam_profile_stop());
 }
 
-/* What follows a dump is in the ring alone. */
+/* Events after a dump are in the ring alone. */
 static void dump_and_end(void (*end)(void))
 {
 	struct mam_pool *pool = make_pool();
