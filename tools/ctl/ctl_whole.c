@@ -372,6 +372,10 @@ static void say_not_restored(int pid, unsigned int code)
 	else if (code == OUT_OF_MEMORY)
 		message_error("the device has too little free memory; process %d stays suspended",
 			      pid);
+	else if (code == OPERATING_SYSTEM)
+		message_error("the driver cannot restore process %d: it may require root, or "
+			      "does not repeat a resume that lacked memory (%s)",
+			      pid, name_of(code));
 	else
 		say_code(pid, "cuCheckpointProcessRestore", code);
 }

@@ -111,7 +111,8 @@ ctl suspend --whole
 ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessRestore:1:2 resume
 refused "too little memory at the resume" "the device has too little free memory; process PID stays suspended"
 ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessRestore:1:304 resume
-refused "no access at the resume" "$root: cuCheckpointProcessRestore returned CUDA_ERROR_OPERATING_SYSTEM (304)"
+refused "no access at the resume" "the driver cannot restore process PID: it may require root, or does not repeat a \
+resume that lacked memory (CUDA_ERROR_OPERATING_SYSTEM (304))"
 ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessUnlock:1+ resume
 refused "an unlock that fails at the resume" "process PID is restored, but its calls of CUDA are still held: try again"
 ctl resume
