@@ -143,9 +143,14 @@ enum mam_status mam_source_bind(struct mam_source *source, struct mam_device *de
 {
 	const struct mam_device *own = mam_source_device(source);
 	const struct mam_driver *driver;
+	enum mam_status status;
 
-	if (!own)
-		return mam_device_bind(device, source->properties.device);
+	if (!own) {
+		status = mam_device_bind(device, source->properties.device);
+		if (status != MAM_OK)
+			mam_device_unbind(device);
+		return status;
+	}
 	*device = *own;
 	device->retains_primary = false; /* the source does */
 	return mam_driver_get(&driver);

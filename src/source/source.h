@@ -147,8 +147,9 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes);
 bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
 /*
- * mam_source_bind - bind `device` to the CUDA context of a source: that of one of mam's own, including
- * the inner source of a limit, otherwise as mam_device_bind() does. mam_device_unbind() undoes it.
+ * mam_source_bind - bind `device` to the CUDA context of a source: that of one of mam's own,
+ * including the inner source of a limit, otherwise as mam_device_bind() does. After success,
+ * mam_device_unbind() undoes it.
  * mam_source_device: the source's own binding; NULL: unknown.
  */
 struct mam_device;

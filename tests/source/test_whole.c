@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "driven.h"
+#include "script.h"
+#include "source/device.h"
 #include "source/driver.h"
 #include "source/hostmem.h"
 
@@ -579,6 +581,24 @@ START_TEST(host_memory_is_read_from_files)
 }
 END_TEST
 
+/* To the context of a program's own source: a failure keeps no reference to the primary context. */
+START_TEST(failed_bind_releases_the_context)
+{
+	struct script script = script_of(2 * MIB, 256 * MIB, SIZE_MAX);
+	struct mam_device device;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuCtxGetId:1", 1);
+	load_only();
+	script.source.properties.device = 0;
+	ck_assert_int_eq(mam_source_bind(&script.source, &device), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true), 1);
+	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRelease", true), 1);
+	ck_assert_int_eq(mam_source_bind(&script.source, &device), MAM_OK);
+	mam_device_unbind(&device);
+	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRelease", true), 2);
+}
+END_TEST
+
 /* Without /proc, the kernel is queried directly. */
 START_TEST(host_memory_without_proc_is_queried)
 {
@@ -610,6 +630,7 @@ int main(void)
 	tcase_add_loop_test(failing, source_survives_failure_of_any_call, 0, KINDS * CALLS);
 	tcase_add_loop_test(failing, one_life_makes_fewer_calls_than_tested, 0, KINDS);
 	tcase_add_loop_test(failing, failed_allocation_returns_its_status, 0, 2 * KINDS);
+	tcase_add_test(failing, failed_bind_releases_the_context);
 	suite_add_tcase(suite, failing);
 	tcase_add_checked_fixture(bounds, set_up, tear_down);
 	tcase_set_timeout(bounds, 60);
