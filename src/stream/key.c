@@ -39,7 +39,10 @@ static enum mam_status status_of(const struct mam_driver *driver, unsigned int r
 	return mam_driver_status(driver, "cuStreamIsCapturing", result);
 }
 
-/* The thread's own stream depends on the current context: make the pool's current for the query. */
+/*
+ * The thread's own stream depends on the current context: make the pool's current for the query, unless
+ * it has ended. If it is current, the query itself fails then.
+ */
 static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *stream,
 			unsigned int *status)
 {
@@ -49,11 +52,12 @@ static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *str
 
 	if (stream != MAM_STREAM_PER_THREAD && stream != MAM_STREAM_LEGACY)
 		return driver->stream_is_capturing(stream, status);
-	result = mam_context_check(driver, fences->device.context, fences->device.id);
-	if (result == MAM_DRIVER_SUCCESS)
-		result = driver->ctx_get_current(&current);
-	if (result == MAM_DRIVER_SUCCESS && current != fences->device.context)
-		result = driver->ctx_push_current(fences->device.context);
+	result = driver->ctx_get_current(&current);
+	if (result == MAM_DRIVER_SUCCESS && current != fences->device.context) {
+		result = mam_context_check(driver, fences->device.context, fences->device.id);
+		if (result == MAM_DRIVER_SUCCESS)
+			result = driver->ctx_push_current(fences->device.context);
+	}
 	if (result != MAM_DRIVER_SUCCESS)
 		return result;
 	result = driver->stream_is_capturing(stream, status);

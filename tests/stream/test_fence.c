@@ -168,6 +168,20 @@ START_TEST(legacy_stream_needs_no_driver_call)
 }
 END_TEST
 
+/* Its context is current, so no call has to make it current, or to check that it has not ended. */
+START_TEST(per_thread_stream_needs_few_driver_calls)
+{
+	struct scene *s = scene_new(0);
+
+	turns(s, 4096, 64, 30, MAM_STREAM_PER_THREAD);
+	calls_forget();
+	turns(s, 4096, 64, 10, MAM_STREAM_PER_THREAD);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 22 * 64);
+	ck_assert_uint_eq(calls("cuCtxGetId"), 0);
+	scene_end(s);
+}
+END_TEST
+
 /* Small amounts leave their stream after many frees; large amounts leave early. */
 START_TEST(small_freed_blocks_are_fenced_late)
 {
@@ -422,6 +436,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, large_free_is_fenced_early_with_negative_live_bytes);
 	tcase_add_loop_test(tests, repeated_bursts_of_frees_and_allocs_need_no_event, 0, 3);
 	tcase_add_test(tests, legacy_stream_needs_no_driver_call);
+	tcase_add_test(tests, per_thread_stream_needs_few_driver_calls);
 	tcase_add_test(tests, small_freed_blocks_are_fenced_late);
 	tcase_add_test(tests, swing_decays);
 	tcase_add_test(tests, one_time_alloc_does_not_raise_swing);
