@@ -3,7 +3,7 @@
 #
 # lib.sh - the fuzz targets and how they are built; shared by fuzz.sh and hour.sh.
 #
-# A target is a row here and a file fuzz_NAME.c; corpus/NAME.tar.gz has its inputs, NAME.dict its
+# A target is a row here and a file fuzz_NAME.c; corpus/NAME.tar.gz has its inputs, dict/NAME.dict its
 # dictionary, if any. All code under test is compiled once into an archive, from which each target
 # links what it calls, so no row lists files.
 #
@@ -79,7 +79,7 @@ fuzz_words() # NAME
 	echo -rss_limit_mb=2048
 	echo -malloc_limit_mb=64
 	echo -print_final_stats=1
-	[ ! -f "$fuzz_here/$1.dict" ] || echo "-dict=$fuzz_here/$1.dict"
+	[ ! -f "$fuzz_here/dict/$1.dict" ] || echo "-dict=$fuzz_here/dict/$1.dict"
 }
 
 # The code under test. Of the interposer only the part that needs no driver; no target is about OpenCL,
