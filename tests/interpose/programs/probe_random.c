@@ -198,6 +198,17 @@ static int release(struct block *block, enum operation operation, struct CUstrea
 	return code;
 }
 
+/* In the primary context of the first device: they end with it. */
+static void make_events(void)
+{
+	struct CUctx_st *before;
+
+	cuCtxGetCurrent(&before);
+	cuCtxSetCurrent(contexts[0]);
+	make_events();
+	cuCtxSetCurrent(before);
+}
+
 static int reset(int device)
 {
 	int code = cuDevicePrimaryCtxReset_v2(device);
@@ -205,6 +216,8 @@ static int reset(int device)
 	if (code == CUDA_SUCCESS) {
 		forget(device);
 		code = cuDevicePrimaryCtxRetain(&contexts[device], device);
+		if (device == 0)
+			make_events();
 	}
 	return code;
 }
@@ -342,8 +355,7 @@ int main(int count, char **arguments)
 	for (int i = 0; i < 2; i++)
 		cuDevicePrimaryCtxRetain(&contexts[i], i);
 	cuCtxSetCurrent(contexts[0]);
-	for (int i = 0; i < EVENTS; i++)
-		cuEventCreate(&events[i], 2);
+	make_events();
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, serve, (void *)(intptr_t)i);
 	for (unsigned long i = 0; i < steps; i++) {
