@@ -56,7 +56,7 @@ struct mam_stacks_site {
 /*
  * Returns the number of the calling thread's call site, and writes it; 0: it is unknown, or there are
  * MAM_STACKS_SITES of them already. Equal numbers are equal sites; a number may be used again in the
- * child of a fork.
+ * child of a fork. It needs more stack than a thread may have: call it by mam_altstack_call().
  */
 #define MAM_STACKS_SITES 4096
 uint32_t mam_stacks_site(struct mam_stacks_site *site);

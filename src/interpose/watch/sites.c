@@ -12,6 +12,7 @@
 
 #include <mam/statpage.h>
 
+#include "interpose/process/altstack.h"
 #include "interpose/process/stack.h"
 #include "interpose/profile/python.h"
 #include "interpose/profile/sample.h"
@@ -186,16 +187,14 @@ static bool count(const struct mam_watch_call *call, uint32_t number, const char
 	return is_counted;
 }
 
-void mam_sites_alloc(const struct mam_watch_call *call)
+static void add(void *argument)
 {
+	const struct mam_watch_call *call = argument;
 	struct mam_ledger_entry entry = { .bytes = call->bytes, .context = call->context }, old;
 	struct mam_stacks_site site;
 	uint32_t number;
 	bool known;
 
-	if (call->block == NULL || call->bytes == 0 || call->fate != MAM_FATE_SERVED ||
-	    !mam_sample_takes(call->bytes, RATE))
-		return;
 	number = mam_stacks_site(&site);
 	if (!count(call, number == 0 ? UNKNOWN : number, number == 0 ? "?" : name_of(number, &site),
 		   &entry))
@@ -208,6 +207,13 @@ void mam_sites_alloc(const struct mam_watch_call *call)
 	} while (known && old.key != 0);
 	if (!known) /* its free will be unknown */
 		forget(&entry);
+}
+
+void mam_sites_alloc(const struct mam_watch_call *call)
+{
+	if (call->block != NULL && call->bytes != 0 && call->fate == MAM_FATE_SERVED &&
+	    mam_sample_takes(call->bytes, RATE))
+		mam_altstack_call(add, (void *)(uintptr_t)call);
 }
 
 void mam_sites_free(const struct mam_watch_call *call)

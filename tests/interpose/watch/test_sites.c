@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include <mam/statpage.h>
 
@@ -317,6 +318,41 @@ START_TEST(sampling_ends_by_itself)
 }
 END_TEST
 
+static ucontext_t inside, outside;
+static char stack[64 << 10] __attribute__((aligned(64)));
+
+static void alloc_inside(void)
+{
+	alloc(1 << 20, 64 * MIB, NULL);
+}
+
+/* Returns how many bytes of the stack a coroutine used. */
+static size_t used_by(void (*run)(void))
+{
+	size_t unused = 0;
+
+	memset(stack, 0x5a, sizeof(stack));
+	ck_assert_int_eq(getcontext(&inside), 0);
+	inside.uc_stack.ss_sp = stack;
+	inside.uc_stack.ss_size = sizeof(stack);
+	inside.uc_link = &outside;
+	makecontext(&inside, run, 0);
+	ck_assert_int_eq(swapcontext(&outside, &inside), 0);
+	while (unused < sizeof(stack) && stack[unused] == 0x5a)
+		unused++;
+	return sizeof(stack) - unused;
+}
+
+START_TEST(a_short_stack_suffices)
+{
+	mam_sites_sample(60);
+	used_by(alloc_inside); /* binds functions */
+	ck_assert_uint_lt(used_by(alloc_inside), 3000);
+	ck_assert_uint_eq(sampled(), 64 * MIB);
+	stop();
+}
+END_TEST
+
 START_TEST(contexts_take_their_blocks_along)
 {
 	int one, other;
@@ -432,6 +468,7 @@ int main(void)
 	tcase_add_test(of_watcher, large_blocks_are_exact);
 	tcase_add_test(of_watcher, small_blocks_are_estimated);
 	tcase_add_test(of_watcher, sampling_ends_by_itself);
+	tcase_add_test(of_watcher, a_short_stack_suffices);
 	tcase_add_test(of_watcher, contexts_take_their_blocks_along);
 	tcase_add_test(of_watcher, leaks_have_all_sites);
 	tcase_add_test(of_watcher, a_child_does_not_sample);
