@@ -20,6 +20,7 @@
 #include "api/paper.h"
 #include "api/slots.h"
 #include "base/lock.h"
+#include "cache/cache.h"
 #include "pool/pool.h"
 
 /* Before every rank of base/lock.h: pools are created and destroyed while it is held. */
@@ -130,7 +131,7 @@ static enum mam_status free_all_locked(void)
 		status = mam_pool_walk(environment, note_live, &block);
 		if (status != MAM_OK || !block)
 			break;
-		status = mam_pool_free(pool, block);
+		status = mam_cache_free(pool, block);
 		if (status == MAM_ERROR_DOUBLE_FREE) /* another thread freed it first */
 			status = MAM_OK;
 	}

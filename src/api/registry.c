@@ -116,7 +116,7 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	if (status != MAM_OK)
 		mam_streams_detach(&slot->pool, streams);
 	else if (mam_redzone_is_wanted(slot->device))
-		mam_redzone_open(&slot->pool, slot->device);
+		mam_redzone_open(&slot->pool);
 	else if (attr->cache != MAM_CACHE_OFF)
 		mam_cache_open(&slot->pool, mam_slots_number(&slot->pool));
 	if (status == MAM_OK)

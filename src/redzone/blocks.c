@@ -34,13 +34,13 @@ uint32_t mam_blocks_find(const struct mam_blocks *blocks, uintptr_t address)
 	return below;
 }
 
-bool mam_blocks_insert(struct mam_blocks *blocks, const struct mam_block *fresh)
+uint32_t mam_blocks_insert(struct mam_blocks *blocks, const struct mam_block *fresh)
 {
 	uint32_t parent = 0, node = blocks->root, handle;
 	enum mam_rbside side = MAM_RB_LEFT;
 
 	if (mam_records_reserve(&blocks->records, 1) != MAM_OK)
-		return false;
+		return 0;
 	while (node != 0) {
 		parent = node;
 		side = mam_block_at(blocks, node)->base <= fresh->base ? MAM_RB_RIGHT : MAM_RB_LEFT;
@@ -49,7 +49,7 @@ bool mam_blocks_insert(struct mam_blocks *blocks, const struct mam_block *fresh)
 	handle = mam_records_take(&blocks->records);
 	*mam_block_at(blocks, handle) = *fresh;
 	mam_rb_link(nodes(blocks), &blocks->root, parent, side, handle);
-	return true;
+	return handle;
 }
 
 void mam_blocks_erase(struct mam_blocks *blocks, uint32_t handle)

@@ -65,8 +65,8 @@ void mam_blocks_fini(struct mam_blocks *blocks);
 /* mam_blocks_find - the block that contains an address, red zones included; 0: none. */
 uint32_t mam_blocks_find(const struct mam_blocks *blocks, uintptr_t address);
 
-/* mam_blocks_insert - false: no host memory. */
-bool mam_blocks_insert(struct mam_blocks *blocks, const struct mam_block *fresh);
+/* mam_blocks_insert - 0: no host memory. */
+uint32_t mam_blocks_insert(struct mam_blocks *blocks, const struct mam_block *fresh);
 void mam_blocks_erase(struct mam_blocks *blocks, uint32_t handle);
 
 /* mam_blocks_next - in order of addresses, from 0 to 0. */

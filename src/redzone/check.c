@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include "source/source.h"
+
 #define THREADS 256u
 #define SLICES 16u              /* thread blocks per range: large freed blocks need many */
 #define TIMING_OFF 2u           /* CU_EVENT_DISABLE_TIMING */
@@ -154,13 +156,13 @@ static const char *enter_and_make(struct mam_check *check)
 	return failed;
 }
 
-const char *mam_check_begin(struct mam_check *check, int device, bool is_passive)
+const char *mam_check_begin(struct mam_check *check, struct mam_source *source, bool is_passive)
 {
 	const char *failed = "cuDevicePrimaryCtxRetain";
 
 	memset(check, 0, sizeof(*check));
 	check->is_passive = is_passive;
-	if (mam_device_bind(&check->device, device) == MAM_OK)
+	if (mam_source_bind(source, &check->device) == MAM_OK)
 		failed = enter_and_make(check);
 	if (failed)
 		mam_device_unbind(&check->device);

@@ -26,6 +26,8 @@
 #define MAM_CHECK_BYTE \
 	0xdbu /* the pattern; no small integer, and as a pointer or float implausible */
 
+struct mam_source;
+
 struct mam_check_range {
 	uint64_t address;
 	uint64_t bytes;
@@ -47,10 +49,11 @@ struct mam_check {
 };
 
 /*
- * mam_check_begin - in a context on a device, as mam_device_bind() selects it. NULL, or the name of
- * the driver's function that failed; then nothing is left of it.
+ * mam_check_begin - in the context of a source, as mam_source_bind() selects it: only there can a
+ * kernel read its memory. NULL, or the name of the driver's function that failed; then nothing is left
+ * of it.
  */
-const char *mam_check_begin(struct mam_check *check, int device, bool is_passive);
+const char *mam_check_begin(struct mam_check *check, struct mam_source *source, bool is_passive);
 
 /* mam_check_end - wait for both streams, and free everything. */
 void mam_check_end(struct mam_check *check);

@@ -55,6 +55,7 @@
 #define BATCH_FREES 64u                /* freed blocks per launch */
 #define HELD_MAX ((uint64_t)256 << 20) /* bytes of freed blocks in quarantine */
 #define BYTES_MAX ((uint64_t)1 << 54)  /* larger requests fail in every pool */
+#define EXIT_PATIENCE_NS ((uint64_t)1000000000)
 
 /* A range of a launch. */
 struct part {
@@ -71,7 +72,9 @@ struct mam_redzone {
 	struct mam_check check;              /* lock: redzone */
 	struct mam_blocks blocks;            /* lock: redzone */
 	struct part parts[MAM_CHECK_RANGES]; /* lock: redzone */
-	bool has_ended;                      /* lock: redzone */
+	uint64_t left;   /* lock: redzone; count of blocks that left quarantine */
+	bool has_warned; /* lock: redzone; of a launch that failed */
+	bool has_ended;  /* lock: redzone */
 };
 
 /* Blocks that return to the pool once the lock is free. */
@@ -114,11 +117,12 @@ static bool has_room(const struct mam_redzone *zones)
 
 static void launch(struct mam_redzone *zones)
 {
-	if (!mam_check_launch(&zones->check))
-		mam_log(MAM_LOG_WARN,
-			"pool %s: the red zones of %u ranges cannot be checked: cuLaunchKernel "
-			"failed",
-			zones->name, zones->check.count);
+	if (mam_check_launch(&zones->check) || zones->has_warned)
+		return;
+	zones->has_warned = true; /* after an error of the program, all others fail, too */
+	mam_log(MAM_LOG_WARN,
+		"pool %s: the red zones of %u ranges cannot be checked: cuLaunchKernel failed",
+		zones->name, zones->check.count);
 }
 
 /* Start the next launch, which leaves at most `held_max` bytes in quarantine if there is room. */
@@ -177,7 +181,17 @@ static void collect(struct mam_redzone *zones, struct leaving *leaving)
 		leaving->bases[leaving->count++] =
 			(void *)mam_block_at(&zones->blocks, handle)->base;
 		mam_blocks_erase(&zones->blocks, handle);
+		zones->left++;
 	}
+}
+
+static uint64_t count_kept(const struct mam_redzone *zones)
+{
+	uint64_t count = 0;
+
+	for (int state = MAM_BLOCK_FREED; state < MAM_BLOCK_STATES; state++)
+		count += zones->blocks.queues[state].count;
+	return count;
 }
 
 /* Part of each call. */
@@ -216,10 +230,10 @@ static void begin_leaving(struct leaving *leaving)
 }
 
 /*
- * Whether something is left to do. Each wait is without the lock: no allocation waits for it.
- * *freed: whether blocks returned to the pool.
+ * Whether fewer than `goal` blocks have left. Each wait is without the lock: no allocation waits for
+ * it. *freed: whether blocks returned to the pool.
  */
-static bool flush_step(struct mam_redzone *zones, bool *freed)
+static bool flush_step(struct mam_redzone *zones, uint64_t goal, bool *freed)
 {
 	struct leaving leaving;
 	bool more;
@@ -232,9 +246,9 @@ static bool flush_step(struct mam_redzone *zones, bool *freed)
 	}
 	if (zones->check.in_flight && mam_check_is_done(&zones->check))
 		collect(zones, &leaving);
-	if (!zones->check.in_flight)
+	more = zones->left < goal;
+	if (more && !zones->check.in_flight)
 		check_freed(zones, 0);
-	more = zones->check.in_flight;
 	mam_lock_release(&zones->lock);
 	leave(zones, &leaving);
 	*freed |= leaving.count != 0;
@@ -243,13 +257,23 @@ static bool flush_step(struct mam_redzone *zones, bool *freed)
 	return more;
 }
 
-bool mam_redzone_flush(struct mam_pool *pool)
+/* Blocks leave in the order of their frees. Those that other threads free meanwhile may stay. */
+static bool flush(struct mam_redzone *zones)
 {
 	bool freed = false;
+	uint64_t goal;
 
-	while (flush_step(pool->redzone, &freed))
+	mam_lock_take(&zones->lock);
+	goal = zones->left + count_kept(zones);
+	mam_lock_release(&zones->lock);
+	while (flush_step(zones, goal, &freed))
 		;
 	return freed;
+}
+
+bool mam_redzone_flush(struct mam_pool *pool)
+{
+	return flush(pool->redzone);
 }
 
 /* All live blocks, in as many launches as necessary. The memory of a suspended pool is not there. */
@@ -274,23 +298,33 @@ static void check_live(struct mam_redzone *zones, struct leaving *leaving)
 	}
 }
 
+/* A signal handler that ends the process may have interrupted a thread that has the lock. */
+static bool is_usable_at_exit(struct mam_redzone *zones)
+{
+	bool is_usable;
+
+	if (zones->process != getpid() || !mam_lock_take_within(&zones->lock, EXIT_PATIENCE_NS))
+		return false;
+	is_usable = !zones->has_ended;
+	mam_lock_release(&zones->lock);
+	return is_usable;
+}
+
 static void check_at_exit(void)
 {
 	struct leaving leaving;
 	struct mam_device_visit visit;
-	bool freed = false;
 
 	begin_leaving(&leaving);
 	for (struct mam_redzone *zones = atomic_load(&all); zones; zones = zones->next) {
-		if (zones->process != getpid())
+		if (!is_usable_at_exit(zones))
 			continue;
 		/* Of other work too. A failure: it is too late for any check. */
 		if (mam_device_enter(&zones->check.device, &visit).result != MAM_DRIVER_SUCCESS)
 			continue;
 		(void)zones->check.device.driver->ctx_synchronize();
 		mam_device_leave(&zones->check.device, &visit);
-		while (flush_step(zones, &freed))
-			;
+		(void)flush(zones);
 		mam_lock_take(&zones->lock);
 		if (!zones->has_ended)
 			check_live(zones, &leaving);
@@ -326,14 +360,14 @@ static bool is_watched(void)
 	       secure_getenv("NV_SANITIZER_INJECTION_PORT_BASE") != NULL;
 }
 
-void mam_redzone_open(struct mam_pool *pool, int device)
+void mam_redzone_open(struct mam_pool *pool)
 {
 	static atomic_flag is_registered = ATOMIC_FLAG_INIT;
 	struct mam_redzone *zones = calloc(1, sizeof(*zones));
 	const char *failed = "malloc";
 
 	if (zones && mam_blocks_init(&zones->blocks)) {
-		failed = mam_check_begin(&zones->check, device, is_watched());
+		failed = mam_check_begin(&zones->check, pool->source, is_watched());
 		if (failed)
 			mam_blocks_fini(&zones->blocks);
 	}
@@ -360,11 +394,12 @@ void mam_redzone_open(struct mam_pool *pool, int device)
 void mam_redzone_drop(struct mam_pool *pool)
 {
 	struct mam_redzone *zones = pool->redzone;
+	const bool is_child = zones->process != getpid();
 
-	if (zones->process != getpid())
+	if (is_child)
 		mam_lock_reinit(&zones->lock);
 	mam_lock_take(&zones->lock);
-	if (!zones->has_ended)
+	if (!zones->has_ended && !is_child) /* another thread may have been changing the records */
 		mam_blocks_fini(&zones->blocks);
 	zones->has_ended = true;
 	mam_lock_release(&zones->lock);
@@ -413,6 +448,7 @@ static enum mam_status open_block(struct mam_pool *pool, struct mam_block *recor
 	struct mam_redzone *zones = pool->redzone;
 	enum mam_status status = MAM_OK;
 	struct leaving leaving;
+	uint32_t handle;
 
 	begin_leaving(&leaving);
 	record->tag = mam_tag_paths_here();
@@ -422,9 +458,14 @@ static enum mam_status open_block(struct mam_pool *pool, struct mam_block *recor
 	if (zones->has_ended) {
 		status = MAM_ERROR_DESTROYED;
 	} else {
-		record->is_filled = fill(&zones->check, record, stream, in_stream);
-		if (!mam_blocks_insert(&zones->blocks, record))
+		/* First the record: a block without one returns to the pool, and nothing may fill it. */
+		handle = mam_blocks_insert(&zones->blocks, record);
+		if (handle == 0)
 			status = MAM_ERROR_OUT_OF_HOST_MEMORY;
+		else /* another thread may just have suspended the pool */
+			mam_block_at(&zones->blocks, handle)->is_filled =
+				!mam_pool_is_suspended(pool) &&
+				fill(&zones->check, record, stream, in_stream);
 		advance(zones, &leaving);
 	}
 	mam_lock_release(&zones->lock);
@@ -567,6 +608,18 @@ enum mam_status mam_redzone_forget(struct mam_pool *pool, void **block)
 	return status;
 }
 
+void mam_redzone_distrust(struct mam_pool *pool)
+{
+	struct mam_redzone *zones = pool->redzone;
+	uint32_t handle;
+
+	mam_lock_take(&zones->lock);
+	handle = zones->has_ended ? 0 : mam_blocks_next(&zones->blocks, 0);
+	for (; handle != 0; handle = mam_blocks_next(&zones->blocks, handle))
+		mam_block_at(&zones->blocks, handle)->is_filled = false;
+	mam_lock_release(&zones->lock);
+}
+
 void mam_redzone_correct(const struct mam_pool *pool, struct mam_segment_info *segment)
 {
 	struct mam_redzone *zones = pool->redzone;
@@ -586,6 +639,12 @@ void mam_redzone_correct(const struct mam_pool *pool, struct mam_segment_info *s
 	mam_lock_release(&zones->lock);
 }
 
+/* The pool was counted before, and other threads may have freed blocks since. */
+static void subtract(uint64_t *count, uint64_t less)
+{
+	*count -= *count < less ? *count : less;
+}
+
 void mam_redzone_count(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	struct mam_redzone *zones = pool->redzone;
@@ -594,9 +653,9 @@ void mam_redzone_count(const struct mam_pool *pool, struct mam_stats *stats)
 	for (int state = MAM_BLOCK_FREED; state < MAM_BLOCK_STATES; state++) {
 		const struct mam_block_queue *queue = &zones->blocks.queues[state];
 
-		stats->live_blocks -= queue->count;
-		stats->live_bytes -= queue->bytes;
-		stats->live_rounded_bytes -= queue->bytes;
+		subtract(&stats->live_blocks, queue->count);
+		subtract(&stats->live_bytes, queue->bytes);
+		subtract(&stats->live_rounded_bytes, queue->bytes);
 		stats->retired_blocks += queue->count;
 		stats->retired_bytes += queue->bytes;
 		stats->frees += queue->count;

@@ -33,7 +33,7 @@ bool mam_redzone_is_wanted(int device);
  * mam_redzone_open - before any caller knows the pool: set pool->redzone. A failure is logged, and
  * the pool's blocks are not checked.
  */
-void mam_redzone_open(struct mam_pool *pool, int device);
+void mam_redzone_open(struct mam_pool *pool);
 
 /* pre for the rest: pool->redzone is not NULL. */
 
@@ -58,6 +58,12 @@ enum mam_status mam_redzone_free_async(struct mam_pool *pool, void *block,
 enum mam_status mam_redzone_forget(struct mam_pool *pool, void **block);
 
 /*
+ * mam_redzone_distrust - the contents of all live blocks are gone, and their red zones with them: they
+ * are not checked any more. pre: the pool is suspended, and was flushed since.
+ */
+void mam_redzone_distrust(struct mam_pool *pool);
+
+/*
  * mam_redzone_correct - change the pool's description of a segment to the callers' view.
  * mam_redzone_count: the same for statistics: freed blocks that are kept for a check are retired.
  */
@@ -65,8 +71,8 @@ void mam_redzone_correct(const struct mam_pool *pool, struct mam_segment_info *s
 void mam_redzone_count(const struct mam_pool *pool, struct mam_stats *stats);
 
 /*
- * mam_redzone_flush - check all freed blocks and return them to the pool. Waits for the checks. False:
- * there were none.
+ * mam_redzone_flush - check all blocks that were freed until now and return them to the pool. Waits for
+ * the checks. False: there were none.
  */
 bool mam_redzone_flush(struct mam_pool *pool);
 

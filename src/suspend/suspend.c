@@ -226,6 +226,8 @@ static enum mam_status suspend(struct mam_pool *pool, const struct mam_suspend_a
 	if (status == MAM_OK)
 		status = attr->discard || whole->pieces.count == 0 ? release(pool, whole, false)
 								   : release_saved(pool, whole);
+	if (status == MAM_OK && attr->discard && pool->redzone)
+		mam_redzone_distrust(pool);
 	if (status == MAM_OK)
 		mam_suspend_keep(pool, &whole->pieces);
 	else if (pool->suspension != &whole->pieces)

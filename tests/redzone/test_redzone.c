@@ -5,7 +5,9 @@
  * Each case is a program of its own, in a child process: it ends with status 0 and an empty log, or it
  * aborts after the log has a text. A case that fails by itself ends with status 99.
  */
+#include <mam/paper.h>
 #include <mam/pools.h>
+#include <mam/source.h>
 #include <mam/stats.h>
 #include <mam/stream.h>
 #include <mam/tag.h>
@@ -17,76 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake/load.h"
-
-#define MIB ((size_t)1 << 20)
-#define STATUS_WRONG 99
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(STATUS_WRONG);                                            \
-		}                                                                       \
-	} while (0)
-#define SUCCEEDS(call) REQUIRE((call) == MAM_OK)
-
-static struct cuda cuda;
-static struct mam_pool *pool;
-static struct CUstream_st *stream;
-static char log_path[64], calls_path[64];
-
-static void begin_on(const char *source)
-{
-	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
-
-	cuda = load();
-	REQUIRE(cuda.cuStreamCreate(&stream, 1) == CUDA_SUCCESS);
-	attr.source = source;
-	attr.growth_bytes = 8 * MIB;
-	attr.name = "tested";
-	SUCCEEDS(mam_pool_create(&attr, &pool));
-}
-
-static void begin(void)
-{
-	begin_on("cudamalloc");
-}
-
-static char *get(size_t bytes)
-{
-	void *block;
-
-	SUCCEEDS(mam_malloc(pool, bytes, &block));
-	return block;
-}
-
-/* Its red zones are filled, which later work in other streams does not wait for. */
-static char *get_filled(size_t bytes)
-{
-	char *block = get(bytes);
-
-	REQUIRE(cuda.cuCtxSynchronize() == CUDA_SUCCESS);
-	return block;
-}
-
-static char *get_async(size_t bytes)
-{
-	void *block;
-
-	SUCCEEDS(mam_malloc_async(pool, bytes, stream, &block));
-	return block;
-}
-
-static void put(void *block)
-{
-	SUCCEEDS(mam_free(pool, block));
-}
-
-static void write_bytes(void *to, size_t bytes)
-{
-	REQUIRE(cuda.cuMemsetD8Async((uintptr_t)to, 7, bytes, stream) == CUDA_SUCCESS);
-}
+#include "cases.h"
 
 /* Fill the bytes of blocks exactly. */
 static void use_blocks(void)
@@ -411,6 +344,56 @@ static void suspended_at_exit(void)
 	SUCCEEDS(mam_pool_suspend(pool, NULL));
 }
 
+/* The red zones are gone with the contents. */
+static void discarded(void)
+{
+	struct mam_suspend_attr attr = MAM_SUSPEND_ATTR_INIT;
+	char *block, *kept;
+
+	begin_on("vmm");
+	block = get_filled(3 * MIB);
+	kept = get_filled(1000);
+	attr.discard = true;
+	SUCCEEDS(mam_pool_suspend(pool, &attr));
+	SUCCEEDS(mam_pool_resume(pool));
+	put(block);
+	write_bytes(kept, 1000);
+	put(get(MIB));
+}
+
+/* Blocks that the program has not freed end with the environment. */
+static void paper(void)
+{
+	void *block;
+
+	cuda = load();
+	REQUIRE(MAM_Create(8 * MIB) == 0);
+	for (int i = 0; i < 3; i++)
+		REQUIRE(MAM_CudaMalloc(&block, 1000) == 0);
+	REQUIRE(MAM_CudaFree(block) == 0);
+	REQUIRE(MAM_Destroy() == 0);
+}
+
+/* The memory, and the stream, are of another context than the one that is current. */
+static void overflow_in_other_context(void)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_source *source;
+	struct CUctx_st *context;
+	char *block;
+
+	cuda = load();
+	REQUIRE(cuda.cuStreamCreate(&stream, 1) == CUDA_SUCCESS);
+	SUCCEEDS(mam_source_create("cudamalloc", 0, &source));
+	REQUIRE(cuda.cuCtxCreate_v2(&context, 0, 0) == CUDA_SUCCESS);
+	attr.name = "tested";
+	SUCCEEDS(mam_pool_create_on(source, &attr, &pool));
+	REQUIRE(cuda.cuCtxPopCurrent_v2(&context) == CUDA_SUCCESS);
+	block = get_async(1000);
+	write_bytes(block, 1001);
+	SUCCEEDS(mam_free_async(pool, block, stream));
+}
+
 /* Its context is gone, and the memory with it. */
 static void reset(void)
 {
@@ -598,6 +581,9 @@ static const struct {
 	{ one_launch_per_batch, NULL },
 	{ suspended, NULL },
 	{ suspended_at_exit, NULL },
+	{ discarded, NULL },
+	{ paper, NULL },
+	{ overflow_in_other_context, "byte 1000 of a 1000-byte block" },
 	{ reset, NULL },
 	{ forked, NULL },
 	{ threads, NULL },
