@@ -37,6 +37,7 @@ struct mam_block {
 	int thread;
 	unsigned char state; /* enum mam_block_state */
 	bool is_filled;      /* false: not checked */
+	bool is_apart;       /* filled, if at all, in a stream of the checks */
 	bool is_reported;
 };
 

@@ -14,7 +14,7 @@
  * are two non-blocking streams: the checks wait for work of the program, and red zones must not. So no
  * call disturbs a stream capture or is ordered with the legacy stream.
  *
- * Threads: the owner locks; mam_check_wait() needs no lock.
+ * Threads: the owner locks; mam_check_wait() and mam_check_wait_fills() need no lock.
  */
 #ifndef MAM_REDZONE_CHECK_H
 #define MAM_REDZONE_CHECK_H

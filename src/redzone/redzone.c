@@ -454,6 +454,7 @@ static enum mam_status open_block(struct mam_pool *pool, struct mam_block *recor
 	record->tag = mam_tag_paths_here();
 	record->thread = (int)syscall(SYS_gettid);
 	record->state = MAM_BLOCK_LIVE;
+	record->is_apart = !in_stream;
 	mam_lock_take(&zones->lock);
 	if (zones->has_ended) {
 		status = MAM_ERROR_DESTROYED;
@@ -535,7 +536,7 @@ static enum mam_status find_live(const struct mam_redzone *zones, const void *bl
 
 /*
  * Queue a block for a check, after the work of a stream or, without one, now. False: it cannot be
- * checked, and no work of ours uses it any more. lock: redzone
+ * checked. lock: redzone
  */
 static bool queue(struct mam_redzone *zones, uint32_t handle, struct CUstream_st *stream,
 		  bool in_stream)
@@ -550,8 +551,25 @@ static bool queue(struct mam_redzone *zones, uint32_t handle, struct CUstream_st
 		mam_blocks_push(&zones->blocks, MAM_BLOCK_FREED, handle);
 		return true;
 	}
-	mam_check_wait_fills(check);
 	return false;
+}
+
+/* A live block leaves its records. Returns whether its red zones may not be filled yet. lock: redzone */
+static bool forget(struct mam_redzone *zones, uint32_t handle, void **block)
+{
+	const struct mam_block *record = mam_block_at(&zones->blocks, handle);
+	const bool is_apart = record->is_apart;
+
+	*block = (void *)record->base;
+	mam_blocks_erase(&zones->blocks, handle);
+	return is_apart;
+}
+
+/* Not under the lock: allocations take it. */
+static void await_fills(const struct mam_redzone *zones, bool may_be_missing)
+{
+	if (may_be_missing)
+		mam_check_wait_fills(&zones->check);
 }
 
 static enum mam_status close_block(struct mam_pool *pool, void *block, struct CUstream_st *stream,
@@ -560,7 +578,7 @@ static enum mam_status close_block(struct mam_pool *pool, void *block, struct CU
 	struct mam_redzone *zones = pool->redzone;
 	struct leaving leaving;
 	enum mam_status status;
-	bool is_queued = false;
+	bool is_queued = false, fills = false;
 	uint32_t handle;
 
 	begin_leaving(&leaving);
@@ -568,15 +586,15 @@ static enum mam_status close_block(struct mam_pool *pool, void *block, struct CU
 	status = find_live(zones, block, &handle);
 	if (status == MAM_OK && handle != 0) {
 		is_queued = queue(zones, handle, stream, in_stream);
-		block = (void *)mam_block_at(&zones->blocks, handle)->base;
 		if (!is_queued)
-			mam_blocks_erase(&zones->blocks, handle);
+			fills = forget(zones, handle, &block);
 		advance(zones, &leaving);
 	}
 	mam_lock_release(&zones->lock);
 	leave(zones, &leaving);
 	if (status != MAM_OK || is_queued)
 		return status;
+	await_fills(zones, fills);
 	return in_stream ? mam_stream_free(pool, block, stream) : mam_pool_free(pool, block);
 }
 
@@ -595,16 +613,15 @@ enum mam_status mam_redzone_forget(struct mam_pool *pool, void **block)
 {
 	struct mam_redzone *zones = pool->redzone;
 	enum mam_status status;
+	bool fills = false;
 	uint32_t handle;
 
 	mam_lock_take(&zones->lock);
 	status = find_live(zones, *block, &handle);
-	if (status == MAM_OK && handle != 0) {
-		mam_check_wait_fills(&zones->check);
-		*block = (void *)mam_block_at(&zones->blocks, handle)->base;
-		mam_blocks_erase(&zones->blocks, handle);
-	}
+	if (status == MAM_OK && handle != 0)
+		fills = forget(zones, handle, block);
 	mam_lock_release(&zones->lock);
+	await_fills(zones, fills);
 	return status;
 }
 

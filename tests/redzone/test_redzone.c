@@ -260,6 +260,7 @@ static void captured(void)
 {
 	struct CUgraph_st *graph;
 	char *before, *inside, *apart, *late;
+	unsigned long waited;
 
 	begin();
 	before = get_async(1000);
@@ -267,8 +268,10 @@ static void captured(void)
 	inside = get_async(1000);
 	apart = get(1000);
 	late = get_async(1000);
+	waited = cuda.fake_waited();
 	SUCCEEDS(mam_free_async(pool, inside, stream));
 	SUCCEEDS(mam_free_async(pool, before, stream));
+	REQUIRE(cuda.fake_waited() == waited);
 	put(apart);
 	REQUIRE(cuda.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
 	put(late);
