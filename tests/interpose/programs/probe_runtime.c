@@ -112,9 +112,12 @@ static void entry(void)
 	ASK(release(block));
 }
 
+/* The driver has ended, and returns 4. A pool of mam still takes the block. */
 static void free_late(void)
 {
-	ASK(cudaFree(a));
+	int code = cudaFree(a);
+
+	printf("late free: %s\n", code == 0 || code == 4 ? "0 or 4" : "another error");
 	fflush(stdout);
 }
 

@@ -32,13 +32,17 @@ stop() # NAME
 	same "$1: exit status" 0 $?
 }
 
+# The test may itself run where SIGINT is ignored, which no shell can undo.
+interruptible='env --default-signal=INT'
+$interruptible true 2> /dev/null || interruptible='env'
+
 ctl() # [NAME=VALUE] ARGUMENT... - one request with a setting of the driver; stdout in out1, stderr in err1
 {
 	case $1 in
 	*=*) setting=$1 && shift ;;
 	*) setting=FAKE_CUDA_FAIL_AT= ;;
 	esac
-	(export "${setting?}" && exec "$MAM" ctl "$process" "$@" > "$scratch/out1" 2> "$scratch/err1")
+	(export "${setting?}" && exec $interruptible "$MAM" ctl "$process" "$@" > "$scratch/out1" 2> "$scratch/err1")
 }
 
 refused() # NAME TEXT
@@ -139,7 +143,7 @@ ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessLock:1:int suspend --whole
 same "interrupted in the lock: exit status" 130 $?
 same "interrupted in the lock: the message" "mam ctl: error: interrupted: process PID was not suspended; it continues" \
 	"$(sed "s/$process/PID/" "$scratch/err1")"
-(trap '' INT && ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessLock:1:int suspend --whole)
+(trap '' INT && interruptible='env' && ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessLock:1:int suspend --whole)
 same "a Ctrl-C that is ignored" 0 $?
 ctl resume
 
