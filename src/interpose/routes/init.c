@@ -80,6 +80,20 @@ static void watch_forks(void)
 	watched = true;
 }
 
+/* Files are opened under locks meanwhile, which a thread that is cancelled there would keep. */
+static int begin_whole(void)
+{
+	int old = PTHREAD_CANCEL_ENABLE;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static void end_whole(int old)
+{
+	pthread_setcancelstate(old, NULL);
+}
+
 static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
@@ -132,10 +146,13 @@ bool mam_init_is_off_slow(void)
 	int now = atomic_load_explicit(&mam_init_state, memory_order_acquire);
 
 	if (now == MAM_INIT_ASLEEP) {
+		int old = begin_whole();
+
 		pthread_once(&awakening, wake);
 		now = atomic_load_explicit(&mam_init_state, memory_order_acquire);
 		if (now == MAM_INIT_ON && !atomic_exchange(&checked, true))
 			mam_preloads_check();
+		end_whole(old);
 	}
 	return now == MAM_INIT_OFF;
 }
@@ -154,11 +171,15 @@ bool mam_init_is_at_home(void)
 
 void mam_init_note_pool(void)
 {
+	int old;
+
 	if (atomic_exchange_explicit(&has_pools, true, memory_order_relaxed))
 		return;
+	old = begin_whole();
 	for (const struct mam_init_part *part = mam_init_parts; part->restart != NULL; part++)
 		if (part->first_pool != NULL)
 			part->first_pool();
+	end_whole(old);
 }
 
 bool mam_init_wants_stats(void)
