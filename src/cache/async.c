@@ -290,6 +290,7 @@ note_known(struct CUstream_st *stream, const unsigned long long *id, struct mam_
 		now->key = mam_key_of_thread();
 	else if (id && stream != MAM_STREAM_LEGACY)
 		now->has_id = true;
+	/* cppcheck-suppress nullPointer; has_id implies id */
 	now->id = now->has_id ? *id : 0;
 }
 

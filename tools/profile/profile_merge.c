@@ -120,12 +120,13 @@ static void merge_moments(struct merge *merge)
 {
 	const struct profile_count *count = merge->count;
 	struct profile *profile = merge->profile;
+	static const struct profile_change none = { 0 };
 	uint64_t last = 0; /* event */
 
 	for (uint32_t i = 0; i < count->moment_count; i++) {
 		const struct profile_moment *moment = &count->moments[i];
 		const struct profile_change *changes =
-			moment->change_count ? &count->changes[moment->first_change] : NULL;
+			moment->change_count ? &count->changes[moment->first_change] : &none;
 
 		if (count->peak_event > last && count->peak_event < moment->event)
 			add_peak(merge, moment, changes);

@@ -3,6 +3,7 @@
  * profile_pprof.c - a view for pprof: a gzip file of the protocol buffer message Profile
  * (profile.proto of github.com/google/pprof). The numbers below are those of its fields.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,10 @@ static void put_bytes(struct message *message, const void *from, size_t bytes)
 		message->at = wider;
 		message->room = room;
 	}
-	if (bytes)
+	if (bytes) {
+		assert(message->at != NULL && from != NULL); /* bytes lie in memory */
 		memcpy(message->at + message->bytes, from, bytes);
+	}
 	message->bytes += bytes;
 }
 

@@ -107,7 +107,7 @@ static uint64_t integer_at(const struct replay_result *result, size_t offset)
 
 static double double_at(const struct replay_result *result, size_t offset)
 {
-	return *(const double *)((const char *)result + offset);
+	return *(const double *)(const void *)((const char *)result + offset);
 }
 
 static bool is_known(const struct row *row, const struct replay_settings *settings,

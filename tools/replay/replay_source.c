@@ -7,6 +7,7 @@
  */
 #include "replay/replay.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <mam/source.h>
@@ -92,14 +93,23 @@ bool replay_source_known(const struct replay_settings *settings)
 	return false;
 }
 
+/* The kind of a source that replay_source_known() has accepted. */
+static const struct kind *kind_of(const struct replay_settings *settings)
+{
+	const struct kind *kind = find(settings->source);
+
+	assert(kind != NULL);
+	return kind;
+}
+
 enum mam_status replay_source_make(const struct replay_settings *settings,
 				   struct mam_source **source)
 {
-	return find(settings->source)->make(settings, source);
+	return kind_of(settings)->make(settings, source);
 }
 
 void replay_source_choose(struct replay_settings *settings)
 {
-	if (find(settings->source)->may_simulate && info_device_count() == 0)
+	if (kind_of(settings)->may_simulate && info_device_count() == 0)
 		settings->simulate = true;
 }

@@ -264,11 +264,12 @@ static bool read_table(const struct reader *reader, uint32_t type, struct symbol
 	count = symbols ? section->sh_size / sizeof(Elf64_Sym) : 0;
 	table->names = count ? copy_section(reader, &reader->sections[section->sh_link]) : NULL;
 	table->functions = count ? malloc(count * sizeof(*table->functions)) : NULL;
-	if (table->names != NULL && table->functions != NULL)
+	if (table->names != NULL && table->functions != NULL) {
 		use_symbols(reader, symbols, count, reader->sections[section->sh_link].sh_size,
 			    table);
+		symbols_table_sort(table);
+	}
 	free(symbols);
-	symbols_table_sort(table);
 	if (table->count > 0)
 		return true;
 	free(table->names);

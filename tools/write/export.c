@@ -8,6 +8,7 @@
  */
 #include "write/export.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static bool write_one(struct export_job *job)
 	job->file = whole_file_open(&whole, job->path, "an export");
 	if (!job->file)
 		return false;
+	assert(kind != NULL); /* export_known() */
 	errno = 0;
 	good = kind->gzip ? write_as_gzip(kind, job) : kind->write(job);
 	progress_end();

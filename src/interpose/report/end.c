@@ -104,7 +104,7 @@ __attribute__((destructor)) static void at_exit(void)
 
 void mam_end_start(void)
 {
-	at_quick_exit(at_exit);
+	(void)at_quick_exit(at_exit); /* otherwise no report at quick_exit() */
 }
 
 void mam_end_restart(void)

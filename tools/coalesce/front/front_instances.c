@@ -24,7 +24,7 @@ struct maker {
 
 static void put(struct maker *maker, const char *text, size_t bytes)
 {
-	if (maker->bytes + bytes + 1 > maker->room) {
+	if (maker->made == NULL || maker->bytes + bytes + 1 > maker->room) {
 		size_t room = 2 * (maker->room + bytes + 256);
 		char *grown = realloc(maker->made, room);
 

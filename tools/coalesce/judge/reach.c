@@ -306,7 +306,7 @@ static void repeat(struct walk *walk, struct state *state, const struct co_node 
 			       .out = state_new(walk),
 			       .next = state_new(walk),
 			       .left = walk->left[index] };
-	walk->scope = &scope;
+	walk->scope = &scope; /* cppcheck-suppress autoVariables; until the end of the loop */
 	walk->loop = loop;
 	bool bounded = false;
 	while (go_round(walk, node, &scope, head, &bounded) && !walk->judge->failed &&

@@ -160,8 +160,8 @@ static bool compute(uint32_t count, uint32_t spread, uint32_t domain)
 		 * Four numbers below the width, less half of their range; the width is below 2
 		 * sigma.
 		 */
-		min = (1u << (domain - 1)) - (spread < GROUP_EQUAL ? 4u << spread : 0);
-		max = (1u << (domain - 1)) + (spread < GROUP_EQUAL ? 4u << spread : 8);
+		min = (1u << (domain - 1)) - (spread != GROUP_EQUAL ? 4u << spread : 0);
+		max = (1u << (domain - 1)) + (spread != GROUP_EQUAL ? 4u << spread : 8);
 	}
 	if ((uint64_t)max - min >= RANGE_MAX)
 		return false;
