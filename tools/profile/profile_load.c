@@ -292,17 +292,17 @@ bool profile_load(struct profile *profile, struct profile_tree *tree, const char
 /* The readers pass the same allocations in the same order to a trace and to a sink. */
 static bool fill_blocks(struct loader *loader, uint32_t block_count, uint32_t *nodes)
 {
-	uint32_t *of_leaf;
+	uint32_t *of_leaf = malloc((loader->count.leaf_count + 1) * sizeof(*of_leaf));
 	bool good = loader->block_count == block_count;
 
-	of_leaf = malloc((loader->count.leaf_count + 1) * sizeof(*of_leaf));
-	for (uint32_t i = 0; good && of_leaf && i < loader->count.leaf_count; i++) {
+	if (of_leaf == NULL)
+		return false;
+	for (uint32_t i = 0; good && i < loader->count.leaf_count; i++) {
 		of_leaf[i] = node_of(loader, &loader->origins[i]);
 		good = of_leaf[i] != PROFILE_NONE;
 	}
-	for (uint32_t i = 0; good && of_leaf && i < block_count; i++)
+	for (uint32_t i = 0; good && i < block_count; i++)
 		nodes[i] = of_leaf[loader->blocks[i]];
-	good = good && of_leaf;
 	free(of_leaf);
 	return good;
 }
