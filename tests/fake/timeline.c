@@ -286,5 +286,11 @@ int fake_timeline_check(uint64_t due_ns, const uint64_t (*ranges)[2], uint64_t *
 /* The child of a fork shares the bytes but must not work on them. */
 void fake_timeline_forget(void)
 {
-	first = NULL;
+	struct piece *piece;
+
+	while (first) {
+		piece = first;
+		first = piece->next;
+		free(piece);
+	}
 }

@@ -274,6 +274,7 @@ static void captured(void)
 	REQUIRE(cuda.fake_waited() == waited);
 	put(apart);
 	REQUIRE(cuda.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+	REQUIRE(cuda.cuGraphDestroy(graph) == CUDA_SUCCESS);
 	put(late);
 	put(get(1000));
 }
