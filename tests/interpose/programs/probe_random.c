@@ -205,7 +205,8 @@ static void make_events(void)
 
 	cuCtxGetCurrent(&before);
 	cuCtxSetCurrent(contexts[0]);
-	make_events();
+	for (int i = 0; i < EVENTS; i++)
+		cuEventCreate(&events[i], 2);
 	cuCtxSetCurrent(before);
 }
 
