@@ -81,6 +81,14 @@ static struct mill_setup control_at(int row)
 	return setup;
 }
 
+/* MAM_ERROR_DRIVER: memory was unmapped while work used it, which breaks the context. */
+static bool is_detected(const struct mill_result *result)
+{
+	return strstr(result->why, "was allocated although stream") ||
+	       strstr(result->why, "while work used them") ||
+	       strstr(result->why, "MAM_ERROR_DRIVER");
+}
+
 START_TEST(driver_that_reports_done_too_early_is_detected)
 {
 	struct mill_setup setup = control_at(_i);
@@ -90,11 +98,7 @@ START_TEST(driver_that_reports_done_too_early_is_detected)
 	setenv("FAKE_CUDA_HASTY", "1", 1);
 	cuda = mill_load();
 	mill_run(&cuda, &setup, &result);
-	/* MAM_ERROR_DRIVER: memory was unmapped while work used it, which breaks the context. */
-	ck_assert_msg(strstr(result.why, "was allocated although stream") ||
-			      strstr(result.why, "while work used them") ||
-			      strstr(result.why, "MAM_ERROR_DRIVER"),
-		      "%s, policy %d: %s", setup.source, (int)setup.policy,
+	ck_assert_msg(is_detected(&result), "%s, policy %d: %s", setup.source, (int)setup.policy,
 		      result.why[0] ? result.why : "no error was detected");
 	ck_assert_uint_lt(result.allocs, setup.operations);
 }
@@ -113,9 +117,7 @@ START_TEST(free_on_wrong_stream_is_detected)
 	 */
 	setup.threads = 1;
 	mill_run(&cuda, &setup, &result);
-	ck_assert_msg(strstr(result.why, "was allocated although stream") ||
-			      strstr(result.why, "while work used them"),
-		      "%s, policy %d: %s", setup.source, (int)setup.policy,
+	ck_assert_msg(is_detected(&result), "%s, policy %d: %s", setup.source, (int)setup.policy,
 		      result.why[0] ? result.why : "no error was detected");
 }
 END_TEST
