@@ -110,25 +110,26 @@ START_TEST(threads)
 }
 END_TEST
 
-__attribute__((noinline)) static void go_down(volatile size_t frames)
+/* Calls itself until `depth` bytes of the stack are in use. */
+__attribute__((noinline)) static void go_down(uintptr_t begin, uintptr_t depth)
 {
 	volatile char bytes[1000];
 
 	bytes[0] = 1;
-	if (frames == 0)
+	if (begin - (uintptr_t)__builtin_frame_address(0) >= depth)
 		call(use);
 	else
-		go_down(frames - 1);
+		go_down(begin, depth);
 	bytes[1] = bytes[0];
 }
 
-static void *recur(void *frames)
+static void *recur(void *depth)
 {
-	go_down((size_t)(uintptr_t)frames);
+	go_down((uintptr_t)__builtin_frame_address(0), (uintptr_t)depth);
 	return NULL;
 }
 
-/* A stack of 256 KiB: 50 frames leave room, 190 do not. */
+/* Of a stack of 256 KiB, 50 leave room, 200 do not. */
 START_TEST(recursion)
 {
 	pthread_attr_t attributes;
@@ -136,10 +137,10 @@ START_TEST(recursion)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 256 << 10);
-	for (uintptr_t depth = 50; depth <= 190; depth += 140) {
+	for (uintptr_t depth = 50 << 10; depth <= 200 << 10; depth += 150 << 10) {
 		ck_assert_int_eq(pthread_create(&thread, &attributes, recur, (void *)depth), 0);
 		pthread_join(thread, NULL);
-		ck_assert(is_in_place == (depth == 50));
+		ck_assert(is_in_place == (depth == 50 << 10));
 		ck_assert(has_caller);
 	}
 }
