@@ -11,28 +11,18 @@
 
 #include <stdint.h>
 
+#include "device/port_cuda_hip.h"
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
 #error "mam's device code needs sm_70 or later: compile with -arch=sm_70 or a later one"
 #endif
 
-#define MAM_KFN static __device__ __forceinline__
-#define MAM_KSLOW static __device__ __attribute__((noinline))
-#define MAM_KBOTH static __host__ __device__ __forceinline__
-#define MAM_KERNEL(name) extern "C" __global__ void name(void *argument)
-#define MAM_GLOBAL
-/*
- * A constant table is in constant memory, whose cache keeps it across acquires; loads of memory
- * that is constant while kernels run may be cached, too.
- */
-#define MAM_KTABLE static __constant__ const
+/* Loads of memory that is constant while kernels run may be cached. */
 #define mam_constant32(where) __ldg((const unsigned int *)(where))
 #define mam_constant64(where) ((uint64_t)__ldg((const unsigned long long *)(where)))
 #define mam_constant_pointer(where) ((void *)mam_constant64(where))
 /* Values that change rarely: a load may return a stale value for as long as the kernel runs. */
 #define mam_stale64(where) mam_constant64(where)
-#define MAM_SHARED(type, name)          \
-	__shared__ type name##_storage; \
-	type *const name = &name##_storage
 #ifdef MAM_KERNEL_DEBUG
 #define MAM_KASSERT(truth)        \
 	do {                      \
@@ -43,19 +33,6 @@
 #define MAM_KASSERT(truth) ((void)0)
 #endif
 
-#define mam_thread_x() (threadIdx.x)
-#define mam_thread_y() (threadIdx.y)
-#define mam_thread_z() (threadIdx.z)
-#define mam_block_x() (blockIdx.x)
-#define mam_block_y() (blockIdx.y)
-#define mam_block_z() (blockIdx.z)
-#define mam_block_dim_x() (blockDim.x)
-#define mam_block_dim_y() (blockDim.y)
-#define mam_block_dim_z() (blockDim.z)
-#define mam_grid_dim_x() (gridDim.x)
-#define mam_grid_dim_y() (gridDim.y)
-#define mam_grid_dim_z() (gridDim.z)
-#define mam_syncthreads() __syncthreads()
 #define mam_nanosleep(ns) __nanosleep(ns)
 #define mam_clock() ((uint64_t)clock64())
 

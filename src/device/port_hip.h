@@ -19,23 +19,16 @@
 #include <hip/hip_runtime.h>
 #include <stdint.h>
 
+#include "device/port_cuda_hip.h"
+
 #if defined(__HIP_DEVICE_COMPILE__) && __AMDGCN_WAVEFRONT_SIZE != 32
 #error "mam's device code needs wavefronts of 32 lanes: compile for gfx10 or later"
 #endif
 
-#define MAM_KFN static __device__ __forceinline__
-#define MAM_KSLOW static __device__ __attribute__((noinline))
-#define MAM_KBOTH static __host__ __device__ __forceinline__
-#define MAM_KERNEL(name) extern "C" __global__ void name(void *argument)
-#define MAM_GLOBAL
-#define MAM_KTABLE static __constant__ const
 #define mam_constant32(where) (*(const uint32_t *)(where))
 #define mam_constant64(where) (*(const uint64_t *)(where))
 #define mam_constant_pointer(where) ((void *)mam_constant64(where))
 #define mam_stale64(where) (*(const volatile uint64_t *)(where))
-#define MAM_SHARED(type, name)          \
-	__shared__ type name##_storage; \
-	type *const name = &name##_storage
 #ifdef MAM_KERNEL_DEBUG
 #define MAM_KASSERT(truth)                \
 	do {                              \
@@ -46,19 +39,6 @@
 #define MAM_KASSERT(truth) ((void)0)
 #endif
 
-#define mam_thread_x() (threadIdx.x)
-#define mam_thread_y() (threadIdx.y)
-#define mam_thread_z() (threadIdx.z)
-#define mam_block_x() (blockIdx.x)
-#define mam_block_y() (blockIdx.y)
-#define mam_block_z() (blockIdx.z)
-#define mam_block_dim_x() (blockDim.x)
-#define mam_block_dim_y() (blockDim.y)
-#define mam_block_dim_z() (blockDim.z)
-#define mam_grid_dim_x() (gridDim.x)
-#define mam_grid_dim_y() (gridDim.y)
-#define mam_grid_dim_z() (gridDim.z)
-#define mam_syncthreads() __syncthreads()
 #define mam_smid() mam_block()
 #define mam_warpid() (mam_thread() / 32)
 #define mam_clock() ((uint64_t)__builtin_readcyclecounter())
