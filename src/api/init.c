@@ -9,7 +9,8 @@
  *     which the child would share, are copied last;
  *  2. afterwards the parent releases them;
  *  3. the child reinitializes them, and ends every pool whose source does not survive a fork.
- * A program without a pool pays nothing: the handlers are registered with the first pool.
+ * The handlers are registered when the library is loaded: a fork that has begun in another thread
+ * calls no handler that is registered meanwhile.
  */
 #include "api/init.h"
 
@@ -27,11 +28,10 @@
 #include "api/registry.h"
 #include "base/event.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(const struct mam_above *) above;
 static const struct mam_above *prepared; /* lock: all, around a fork */
 
-static void set_up(void)
+__attribute__((constructor)) static void watch_forks(void)
 {
 	/*
 	 * Fails only if there is no memory. Then a fork in a program with many threads is as
@@ -44,7 +44,6 @@ void mam_init(void)
 {
 	bool is_inherited = mam_statpage_is_inherited();
 
-	pthread_once(&once, set_up);
 	mam_recorder_join();
 	/* Threads of a child may already use pools of its parent: stop them, as for a fork. */
 	if (is_inherited)

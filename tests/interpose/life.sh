@@ -43,6 +43,7 @@ rm -f "$scratch"/stats.*
 same "a table is printed" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
 
 # A fork while another thread begins to use mam.
+same_run "forks-meanwhile" "$probe" forks-meanwhile
 same "forks-early: every child can use mam" "400 of 400 children ended" \
 	"$(timeout 300 "$MAM" run -- "$probe" forks-early 2> "$scratch/err")"
 

@@ -44,9 +44,9 @@ static void end_fork_child(void)
 
 /*
  * Before any other handler of mam's is registered, and before a thread can fork. It reads nothing of
- * the environment.
+ * the environment. The other constructors have no priority, so they run later.
  */
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor(101))) static void watch_forks(void)
 {
 	pthread_atfork(begin_fork, end_fork, end_fork_child);
 }

@@ -35,10 +35,12 @@ static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
 /*
  * The child of a process that never had a pool may initialize CUDA itself and is served like any
- * other process, unless children are excluded.
+ * other process, unless children are excluded. A process that never used CUDA has nothing to restart.
  */
 static void start_child(void)
 {
+	if (atomic_load(&home) == 0)
+		return;
 	if (atomic_load_explicit(&has_pools, memory_order_relaxed) || !mam_file_is_watched())
 		atomic_store_explicit(&mam_init_state, MAM_INIT_OFF, memory_order_relaxed);
 	mam_statpage_fork_child();
@@ -69,15 +71,13 @@ static void warn_of_source(void)
 }
 
 /*
- * Before parts take locks: another thread may fork meanwhile, and its child then starts them again.
+ * At load, not at the first call: a fork that has begun in another thread calls no handler that is
+ * registered meanwhile, and its child would keep the locks of that call. It reads nothing of the
+ * environment.
  */
-static void watch_forks(void)
+__attribute__((constructor)) static void watch_forks(void)
 {
-	static bool watched; /* lock: awakening */
-
-	if (!watched)
-		pthread_atfork(NULL, NULL, start_child);
-	watched = true;
+	pthread_atfork(NULL, NULL, start_child);
 }
 
 /* Files are opened under locks meanwhile, which a thread that is cancelled there would keep. */
@@ -98,6 +98,7 @@ static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
 
+	atomic_store(&home, (int)getpid()); /* before any lock: see start_child() */
 	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
 			      memory_order_relaxed);
 	/* Red zones are checked when no work uses the block any more. */
@@ -108,9 +109,7 @@ static void wake(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
 			      memory_order_relaxed);
-	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	if (!off) {
-		watch_forks();
 		warn_of_source();
 		mam_statpage_open();
 	}
@@ -125,9 +124,8 @@ static void wake(void)
 /* Instead of wake(). */
 static void stand_aside(void)
 {
-	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
+	atomic_store(&home, (int)getpid());
 	atomic_store(&alone, true);
-	watch_forks();
 	atomic_store_explicit(&mam_init_state, MAM_INIT_OFF, memory_order_release);
 }
 

@@ -135,6 +135,40 @@ static void forks_early(void)
 	printf("%d of %d children ended\n", good, EARLY_FORKS);
 }
 
+static void *call_first(void *unused)
+{
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	fflush(stdout);
+	return unused;
+}
+
+static void call_before_fork(void)
+{
+	pthread_t thread;
+
+	SHOW(pthread_create(&thread, NULL, call_first, NULL));
+	SHOW(pthread_join(thread, NULL));
+}
+
+/* Another thread makes the process's first call after a fork has begun. */
+static void forks_meanwhile(void)
+{
+	int status = 1;
+	pid_t child;
+
+	pthread_atfork(call_before_fork, NULL, NULL);
+	child = fork();
+	if (child == 0) {
+		SHOW(cuMemFree_v2(a));
+		SHOW(cuMemAlloc_v2(&a, MIB));
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", status);
+}
+
 static atomic_bool contexts_end;
 
 static void *use_contexts(void *unused)
@@ -365,6 +399,7 @@ static const struct probe_scene scenes[] = {
 	{ "vfork-leaves", vfork_leaves },
 	{ "fork-leaves", fork_leaves },
 	{ "forks-early", forks_early },
+	{ "forks-meanwhile", forks_meanwhile },
 	{ "contexts-beside", contexts_beside },
 };
 /* clang-format on */
