@@ -64,12 +64,13 @@ static struct CUstream_st *record_of(struct CUstream_st *stream)
 	return stream;
 }
 
-void fake_capture_spoil(uint64_t id)
+bool fake_capture_spoil(uint64_t id)
 {
 	struct capture *capture = of_id(id);
 
 	if (capture)
 		capture->spoilt = true;
+	return capture;
 }
 
 uint64_t fake_capture_id(struct CUstream_st *stream)

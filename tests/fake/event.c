@@ -55,15 +55,17 @@ static int check_work(const struct CUevent_st *event)
 	return result == CUDA_SUCCESS ? fake_context_owner(event->context)->broken : result;
 }
 
-/* The same for a query or wait. A captured event conflicts with its capture in every mode. */
+/*
+ * The same for a query or wait. A captured event conflicts with its capture in every mode, and has
+ * nothing to wait for once that has ended.
+ */
 static int check_done(const struct CUevent_st *event)
 {
 	int result = check_work(event);
 
-	if (result == CUDA_SUCCESS && event->capture) {
-		fake_capture_spoil(event->capture);
-		result = CUDA_ERROR_CAPTURED_EVENT;
-	}
+	if (result == CUDA_SUCCESS && event->capture)
+		result = fake_capture_spoil(event->capture) ? CUDA_ERROR_CAPTURED_EVENT
+							    : CUDA_ERROR_INVALID_VALUE;
 	return result == CUDA_SUCCESS ? fake_capture_refuse() : result;
 }
 

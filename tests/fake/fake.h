@@ -251,7 +251,7 @@ bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool b
 /* capture.c */
 int fake_capture_refuse(void); /* 900, and invalidates every live capture that forbids the call */
 int fake_capture_refuse_all(struct CUctx_st *context); /* the same in any mode */
-void fake_capture_spoil(uint64_t id);                  /* invalidates the capture, if it is alive */
+bool fake_capture_spoil(uint64_t id);                  /* invalidates it; false if it has ended */
 bool fake_capture_alive(struct CUstream_st *stream);
 uint64_t fake_capture_id(struct CUstream_st *stream);           /* 0: the stream is not captured */
 int fake_capture_join(struct CUstream_st *stream, uint64_t id); /* by an event of that capture */

@@ -255,9 +255,11 @@ static int map(uintptr_t address, size_t bytes, size_t offset, uint64_t handle)
 				    .physical = handle };
 	int result;
 
-	if (!physical || offset != 0 || bytes != physical->bytes || !whole_slabs(address) ||
-	    !*find(address, bytes) || fake_memory_overlaps(address, bytes))
+	if (!physical || !whole_slabs(address) || !*find(address, bytes) ||
+	    fake_memory_overlaps(address, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (offset != 0 || bytes != physical->bytes)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	block.device = physical->device;
 	block.shift = (intptr_t)(physical->base - address) + physical->shift;
 	physical->uses++;

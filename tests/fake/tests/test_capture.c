@@ -219,7 +219,7 @@ START_TEST(captured_streams_and_events_cannot_be_waited_for)
 		ck_assert_int_eq(waits ? cuda.cuEventSynchronize(event) : cuda.cuEventQuery(event),
 				 CUDA_ERROR_CAPTURED_EVENT);
 		ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-		ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
+		ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(cuda.cuEventRecord(event, stream), CUDA_SUCCESS);
 		ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_SUCCESS);
 	}

@@ -132,9 +132,9 @@ START_TEST(mapping_has_all_bytes_of_its_handle)
 	cuda = load();
 	address = map(4 * MIB, &handle);
 	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 2 * MIB, 2 * MIB, handle, 0),
-			 CUDA_ERROR_INVALID_VALUE);
+			 CUDA_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 2 * MIB, 0, handle, 0),
-			 CUDA_ERROR_INVALID_VALUE);
+			 CUDA_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 4 * MIB, 0, handle, 0), CUDA_SUCCESS);
 }
 END_TEST
@@ -286,7 +286,7 @@ START_TEST(sizes_have_a_unit_and_addresses_a_limit)
 			 CUDA_SUCCESS);
 	ck_assert_uint_eq(address % (64 * MIB), 0);
 	cuda.cuMemCreate(&handle, 2 * MIB, &on_device, 0);
-	ck_assert_int_eq(cuda.cuMemMap(address, 4 * MIB, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemMap(address, 4 * MIB, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(cuda.cuMemMap(address + MIB, 2 * MIB, 0, handle, 0),
 			 CUDA_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(cuda.cuMemMap(address, 2 * MIB, 0, handle + 1, 0),
