@@ -16,7 +16,8 @@
  * blocks share, or that is lost, differs with a probability of almost 1.
  *
  * After each round the process holds as much memory, as many files, mappings and threads as after
- * earlier ones, except for a constant (soak_mix.c, is_flat).
+ * earlier ones, except for a constant (soak_mix.c, is_flat); SOAK_ALONE in the environment says that no
+ * other process uses the GPU, whose memory then counts, too.
  */
 #ifndef TESTS_STRESS_SOAK_H
 #define TESTS_STRESS_SOAK_H

@@ -5,8 +5,6 @@
  *
  * A thread that submits work on a block holds the lock of the block's pool for reading; suspending
  * and resuming hold it for writing. Allocations and frees hold no lock, as mam permits.
- *
- * SOAK_ALONE in the environment: no other process uses the GPU, so its free memory must stay the same.
  */
 #include <mam/mam.h>
 #include <mam/pools.h>
@@ -33,7 +31,6 @@ static struct pool {
 
 static struct mam_quota *quota;
 static struct fake_held before;
-static size_t before_free;
 static _Thread_local struct soak_worker *running;
 
 static bool is_refusal(enum mam_status status)
@@ -96,12 +93,8 @@ static void make_pool(struct soak_worker *worker, struct pool *pool)
 
 static void begin(struct soak_worker *worker)
 {
-	size_t total;
-
 	if (soak_cuda.fake_holds)
 		soak_cuda.fake_holds(&before);
-	else
-		SOAK_OWN(worker, soak_cuda.cuMemGetInfo_v2(&before_free, &total));
 	INSIST(worker, mam_quota_create(soak_draw(worker, 2) ? 0 : 128 * MIB, &quota));
 	for (unsigned i = 0; i < POOLS; i++)
 		make_pool(worker, &pools[i]);
@@ -358,15 +351,9 @@ static void settle(struct soak_worker *worker)
 static void all_is_back(struct soak_worker *worker)
 {
 	struct fake_held now;
-	size_t now_free, total;
 
-	if (!soak_cuda.fake_holds) {
-		SOAK_OWN(worker, soak_cuda.cuMemGetInfo_v2(&now_free, &total));
-		if (getenv("SOAK_ALONE") && now_free + 64 * MIB < before_free)
-			soak_fail(worker, "%zu MiB of the device are free, %zu before the round",
-				  now_free / MIB, before_free / MIB);
+	if (!soak_cuda.fake_holds)
 		return;
-	}
 	soak_cuda.fake_holds(&now);
 	/* The call that frees something may have failed. */
 	if (!soak_round.faults && memcmp(&now, &before, sizeof(now)) != 0)

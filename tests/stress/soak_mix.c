@@ -320,7 +320,7 @@ static void play(void)
 }
 
 /* Sizes of the process after each round, which must not grow. */
-#define SIZES 5
+#define SIZES 6
 
 static const struct {
 	const char *name;
@@ -329,7 +329,8 @@ static const struct {
 		   { "KiB of private memory", 8 << 10 },
 		   { "open files", 0 },
 		   { "mappings", 16 },
-		   { "threads", 0 } };
+		   { "threads", 0 },
+		   { "MiB of the device", 64 } };
 
 static long seen[ROUNDS][SIZES];
 
@@ -374,7 +375,18 @@ static long private_kib(void)
 	return kib;
 }
 
-static void measure(long *into)
+/* A driver returns the memory of ended streams, contexts and processes some rounds later. */
+static long device_mib(struct soak_worker *worker)
+{
+	size_t left, total;
+
+	if (soak_cuda.fake_holds || !getenv("SOAK_ALONE"))
+		return 0;
+	SOAK_OWN(worker, soak_cuda.cuMemGetInfo_v2(&left, &total));
+	return (long)((total - left) / MIB);
+}
+
+static void measure(struct soak_worker *worker, long *into)
 {
 	struct mallinfo2 info;
 
@@ -385,6 +397,7 @@ static void measure(long *into)
 	into[2] = count_of("/proc/self/fd");
 	into[3] = info.uordblks ? lines_of("/proc/self/maps") : 0;
 	into[4] = count_of("/proc/self/task");
+	into[5] = device_mib(worker);
 }
 
 /* Whether the minimum of a quarter of the rounds exceeds the maximum of the one before it. */
@@ -438,7 +451,7 @@ int soak_main(int count, char **arguments, const struct soak_backend *used)
 	SOAK_OWN(&self, soak_cuda.cuCtxSetCurrent(soak_round.context));
 	while (soak_round.number < rounds) {
 		play();
-		measure(seen[soak_round.number++]);
+		measure(&self, seen[soak_round.number++]);
 	}
 	return is_flat(rounds) ? 0 : 1;
 }
