@@ -17,20 +17,21 @@ static const struct subcommand {
 	int (*main)(int argc, char **argv);
 	const char *doc;
 } subcommands[] = {
+	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
 	{ "replay", "mam replay", replay_main,
 	  "play an allocation trace through a pool; no GPU needed" },
 	{ "profile", "mam profile", profile_main, "show the code that uses GPU memory" },
-	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
 	{ "share", "mam share", share_main,
 	  "run programs that do not fit on a GPU together: they take turns" },
 	{ "top", "mam top", top_main, "show the GPU memory of running programs" },
-	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
+	{ "bench", "mam bench", bench_main, "compare pools with other allocators" },
 	{ "coalesce", "mam coalesce", coalesce_main,
-	  "find, and rewrite, allocations that a kernel's threads make together" },
+	  "find and rewrite allocations that a block's threads make together" },
 	{ "ctl", "mam ctl", ctl_main, "control a running program: trim, limit, dump, suspend" },
-	{ "info", "mam info", info_main, "version, devices, options; --self-test; --stats" },
+	{ "info", "mam info", info_main,
+	  "print version, devices and options; check a program; combine --stats" },
 	{ "exporter", "mam exporter", exporter_main,
-	  "memory of all processes, as metrics for Prometheus" },
+	  "print the memory of all processes as metrics for Prometheus" },
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -44,7 +45,7 @@ static int print_version(void)
 static int print_help(void)
 {
 	printf("Usage: mam COMMAND [ARGUMENT]...\n"
-	       "Pools of GPU memory: an allocation from a pool needs no driver call.\n\n");
+	       "Serve allocations of GPU memory from pools, without a driver call for each.\n\n");
 	for (size_t i = 0; i < SUBCOMMANDS; i++)
 		printf("  mam %-8s %s\n", subcommands[i].name, subcommands[i].doc);
 	printf("\nTry one of these:\n"
@@ -52,8 +53,8 @@ static int print_help(void)
 	       "  mam replay t.trace.gz                   how much memory would a pool need?\n"
 	       "  mam replay --map heap.html t.trace.gz   draw an interactive heap map\n"
 	       "  mam info --self-test                    test a pool on this GPU\n\n"
-	       "mam help COMMAND prints its options, mam version the version; manual: man mam,\n"
-	       "man 7 mam.\n");
+	       "'mam help COMMAND' prints the options of a command, 'mam version' the version.\n"
+	       "The manual is in 'man mam' and 'man 7 mam'.\n");
 	return STATUS_GOOD;
 }
 

@@ -33,7 +33,8 @@ struct settings {
 
 static const struct args_option options[] = {
 	{ "whole", 0, ARGS_FLAG, offsetof(struct settings, whole), NULL, NULL,
-	  "suspend: let the driver checkpoint the whole process, also without mam run" },
+	  "with suspend: let the driver checkpoint the whole process,\n"
+	  "which need not run under mam run" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 

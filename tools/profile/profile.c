@@ -90,8 +90,9 @@ static const struct args_option options[] = {
 	  "text (default), tree, json, collapsed (for flame graphs),\n"
 	  "speedscope or pprof; html or svg, with a flame graph" },
 	{ "output", 'o', ARGS_TEXT, FIELD(output), "FILE", NULL,
-	  "write FILE, not standard output. Without --format, the\n"
-	  "suffix selects it: " SUFFIXES },
+	  "write FILE, not standard output. Without --format, its\n"
+	  "suffix selects the format: .html, .svg, .txt, .json,\n"
+	  ".speedscope.json, .pb.gz or .folded" },
 	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
 	  "only the memory of this GPU; default: all" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,

@@ -40,8 +40,8 @@ static const struct args_option options[] = {
 	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
 	  "limit the memory per device for all intercepted calls" },
 	{ "limit-shared", 0, ARGS_OPTIONAL, FIELD(limit_shared), "FILE", NULL,
-	  "the limit is for all processes that the program starts\n"
-	  "together, or for all with FILE, such as /dev/shm/job" },
+	  "--limit is for all processes of this mam run together, or\n"
+	  "for all that name the same FILE, such as /dev/shm/job" },
 	{ "stats", 0, ARGS_OPTIONAL, FIELD(stats), "FILE", NULL,
 	  "at exit, print statistics of intercepted calls; in FILE\n"
 	  "as lines of key, tab, value" },
@@ -50,37 +50,41 @@ static const struct args_option options[] = {
 	  "with --trace: record the call site of each allocation, a\n"
 	  "function or library; 2 us per allocation" },
 	{ "profile", 0, ARGS_OPTIONAL, FIELD(profile), "FILE", NULL,
-	  "record the call stack of each allocation; FILE, by default\n"
-	  "mam.profile, is also a trace" },
+	  "record the call stack of each allocation for mam profile;\n"
+	  "FILE (default: mam.profile) is also a trace" },
 	{ "profile-rate", 0, ARGS_BYTES, FIELD(profile_rate), "SIZE", NULL,
 	  "with --profile: record one allocation per SIZE bytes on\n"
 	  "average, chosen at random; default: all" },
 	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
 	  "at exit, list blocks that were never freed, by call stack" },
 	{ "oom-report", 0, ARGS_TEXT, FIELD(oom_report), "DIR|no", NULL,
-	  "where to explain out of memory: a report and the heap;\n"
-	  "on a terminal the default is ~/.local/state/mam" },
+	  "when memory runs out, write a report and the heap to DIR;\n"
+	  "default: ~/.local/state/mam on a terminal, otherwise no" },
 	{ "chunk", 0, ARGS_BYTES, FIELD(chunk), "SIZE", run_env_largest,
-	  "allocate this much of the GPU at a context's first request,\n"
-	  "or 'largest'" },
+	  "size of the first chunk of a context's pool, or 'largest':\n"
+	  "as much as the GPU has" },
 	{ "growth", 0, ARGS_BYTES, FIELD(growth), "SIZE", run_env_none,
-	  "then at least this much at a time, or 'none'" },
+	  "minimum size of later chunks, or 'none': do not grow" },
 	{ "pass-above", 0, ARGS_BYTES, FIELD(pass_above), "SIZE", NULL,
-	  "larger requests go to the driver; default: half the GPU" },
+	  "larger requests go to the driver; default: half of the\n"
+	  "GPU's memory" },
 	{ "capture", 0, ARGS_TEXT, FIELD(capture), "HOW", NULL,
-	  "cudaMalloc in a stream capture: strict (default) as without\n"
-	  "mam, allow: serve it" },
+	  "cudaMalloc during a stream capture returns: strict\n"
+	  "(default), the driver's result; allow, a block of the pool" },
 	{ "ipc", 0, ARGS_TEXT, FIELD(ipc), "HOW", NULL,
-	  "share (default): with peers under mam; dedicated[:SIZE]:\n"
-	  "requests from SIZE (1M) up go to the driver, for all peers" },
+	  "share (default): blocks can be shared with processes under\n"
+	  "mam; dedicated[:SIZE]: with all, as the driver serves\n"
+	  "requests from SIZE (1M) up" },
 	{ "children", 0, ARGS_TEXT, FIELD(children), "YES|NO", NULL,
-	  "no: serve this process, not those it starts" },
+	  "no: serve only this process, not those that it starts" },
 	{ "route", 0, ARGS_TEXT, FIELD(route), "ROUTE", NULL,
-	  "auto (default), preload, or audit: also RTLD_DEEPBIND plugins" },
+	  "auto (default), preload, or audit, which also intercepts\n"
+	  "plugins opened with RTLD_DEEPBIND" },
 	{ "nvtx", 0, ARGS_TEXT, FIELD(nvtx), "AUTO|NO", NULL,
-	  "no: under compute-sanitizer leave memory to the driver" },
+	  "no: under compute-sanitizer, the driver serves all calls" },
 	{ "disable", 0, ARGS_FLAG, FIELD(disable), NULL, NULL,
-	  "leave all calls to the driver, to exclude mam as a cause" },
+	  "pass every call through to the driver; a fault that remains\n"
+	  "is not caused by mam" },
 	{ "log", 0, ARGS_TEXT, FIELD(log), "LEVEL", NULL, "error, warn (default), info or debug" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
