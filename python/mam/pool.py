@@ -241,7 +241,7 @@ class Pool:
         if stream is None:
             status = LIBRARY.mam_malloc_aligned(self._handle, size, alignment or 1, byref(block))
         elif alignment:
-            raise Error("a block in the order of a stream has the alignment of the pool")
+            raise Error("cannot align a stream-ordered block: leave out the alignment or the stream")
         else:
             status = LIBRARY.mam_malloc_async(self._handle, size, stream, byref(block))
         check(status, f"cannot allocate {size} bytes from the pool '{self.name}'")

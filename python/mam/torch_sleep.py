@@ -52,7 +52,7 @@ class region(contextlib.ContextDecorator):
         import torch
 
         if getattr(_thread, "is_inside", False):
-            raise Error("regions cannot be nested")
+            raise Error("regions cannot be nested: leave the other region first")
         device = torch.device(self._device) if isinstance(self._device, str) else self._device
         device = getattr(device, "index", device)
         device = torch.cuda.current_device() if device is None else device
@@ -98,7 +98,7 @@ def _select(tags: Tags) -> List[_Region]:
     wanted = [tags] if isinstance(tags, str) else list(tags)
     for tag in wanted:
         if not any(tag == known for known, _ in _regions):
-            raise Error(f"there is no region '{tag}'")
+            raise Error(f"there is no region '{tag}': create it with mam.torch.region('{tag}')")
     return [found for (tag, _), found in _regions.items() if tag in wanted]
 
 

@@ -126,7 +126,7 @@ enum mam_status mam_recorder_load(void)
 	found = library ? dlsym(library, "mam_interpose_alone") : NULL;
 	if (!found) {
 		error = dlerror();
-		mam_log(MAM_LOG_ERROR, "cannot record: %s", error ? error : path);
+		mam_log(MAM_LOG_ERROR, "cannot record a profile: %s", error ? error : path);
 		return MAM_ERROR_UNSUPPORTED;
 	}
 	memcpy(&alone, &found, sizeof(alone));

@@ -170,7 +170,9 @@ static void in_chunks(struct mam_contents *contents, const struct mam_suspended 
 static void report_piece(const struct mam_contents *contents, const struct mam_suspended *piece)
 {
 	if (contents->status != MAM_OK)
-		mam_log(MAM_LOG_WARN, "cannot load the contents of %llu bytes at %#llx",
+		mam_log(MAM_LOG_WARN,
+			"cannot restore %llu bytes of suspended memory at %#llx; if that persists, "
+			"free the blocks there",
 			(unsigned long long)piece->piece.bytes,
 			(unsigned long long)piece->piece.base);
 }

@@ -136,6 +136,6 @@ enum mam_status mam_contents_file_read(struct mam_contents_file *file, void *to,
 	}
 	if (sum_of(to, bytes) == file->sums[offset / file->unit])
 		return MAM_OK;
-	mam_log(MAM_LOG_ERROR, "suspended memory has changed in its file");
+	mam_log(MAM_LOG_ERROR, "cannot read suspended memory: its file has a wrong checksum");
 	return MAM_ERROR_IO;
 }

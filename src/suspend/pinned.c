@@ -225,7 +225,10 @@ void mam_pinned_drop(struct mam_pinned *pinned, bool is_gone)
 	if (is_here && (is_gone || pinned->registered == 0))
 		mam_pages_unmap(pinned->memory, pinned->bytes);
 	else if (is_here)
-		mam_log(MAM_LOG_WARN, "%zu bytes of host memory stay pinned", pinned->used);
+		mam_log(MAM_LOG_WARN,
+			"cannot unpin %zu bytes of host memory: they stay pinned until the process "
+			"ends",
+			pinned->used);
 	if (!is_here || is_gone || pinned->registered == 0)
 		atomic_fetch_sub(&all_bytes, pinned->used);
 	free(pinned->touched);

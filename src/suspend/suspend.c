@@ -203,7 +203,8 @@ static enum mam_status release_saved(struct mam_pool *pool, struct suspension *w
 		return status;
 	if (is_any_out(&whole->pieces) && load_all(pool, whole) != MAM_OK) {
 		mam_log(MAM_LOG_WARN,
-			"pool %s stays suspended: its memory cannot be mapped again yet",
+			"pool %s stays suspended: its memory cannot be mapped again yet; resume it "
+			"later",
 			pool->config.name);
 		mam_suspend_keep(pool, &whole->pieces);
 	}
@@ -317,7 +318,7 @@ static bool read_attr(const struct mam_suspend_attr *given, struct mam_suspend_a
 /* Whether the pool's memory can leave: pieces of memory that only the device uses. */
 static bool is_possible(const struct mam_pool *pool)
 {
-	const char *why = !pool->range                         ? "does not map memory in pieces"
+	const char *why = !pool->range                         ? "is not vmm"
 			  : mam_source_is_shared(pool->source) ? "shares its memory with others"
 							       : NULL;
 

@@ -28,6 +28,6 @@ int coalesce_main(int argc, char **argv)
 	}
 	fflush(stdout);
 	execv(path, argv);
-	message_error("'%s' cannot be started: %s", path, strerror(errno));
+	message_error("cannot start '%s': %s", path, strerror(errno));
 	return STATUS_BAD;
 }

@@ -132,7 +132,7 @@ static bool split(char *text, const char *names[LIBRARY_MAX + 1])
 
 static int no_memory(void)
 {
-	message_error("memory ran out");
+	message_error("out of memory");
 	return STATUS_BAD;
 }
 
@@ -140,7 +140,7 @@ static bool is_told(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
-	message_error("standard output cannot be written");
+	message_error("cannot write to standard output");
 	return false;
 }
 

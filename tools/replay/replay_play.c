@@ -65,7 +65,8 @@ struct player {
 static int say_no_pool(const struct replay_settings *settings, enum mam_status status)
 {
 	if (status == MAM_ERROR_OUT_OF_MEMORY && settings->chunk_bytes == REPLAY_LARGEST)
-		message_error("the source '%s' is out of memory", settings->source);
+		message_error("the source '%s' has no memory for a chunk; use a smaller --chunk",
+			      settings->source);
 	else if (status == MAM_ERROR_OUT_OF_MEMORY)
 		message_error("the source '%s' cannot allocate a chunk of %s; use a smaller "
 			      "--chunk",

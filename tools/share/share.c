@@ -132,14 +132,15 @@ static bool read_settings(const struct settings *settings, struct turns *turns)
 
 	*turns = (struct turns){ .listening = -1, .suspend = "suspend" };
 	if (settings->seconds > TURN_MAX) {
-		message_error("a turn has at most %d seconds", TURN_MAX);
+		message_error("--turn must be at most %d seconds", TURN_MAX);
 		return false;
 	}
 	turns->turn_ms = (long long)settings->seconds * 1000;
 	if (!settings->to)
 		return true;
 	if (!realpath(settings->to, whole) || stat(whole, &what) != 0) {
-		message_error("cannot use the folder '%s': %s", settings->to, strerror(errno));
+		message_error("--to: cannot use the folder '%s': %s", settings->to,
+			      strerror(errno));
 		return false;
 	}
 	if (!S_ISDIR(what.st_mode)) {
@@ -177,7 +178,7 @@ int share_main(int argc, char **argv)
 		end_all(&turns, &list, &open);
 	turns_close(&turns);
 	if (received == 0)
-		message_note("%lu switches, in which no program had the GPU for %.1f s",
-			     turns.switches, (double)turns.away_ms / 1000);
+		message_note("%lu switch%s; no program had the GPU for %.1f s", turns.switches,
+			     turns.switches == 1 ? "" : "es", (double)turns.away_ms / 1000);
 	return received != 0 ? SIGNALED + received : programs_status(&list);
 }

@@ -177,7 +177,8 @@ static void join_once(void)
 
 	if (atomic_exchange(&joined, true) || mam_thread_start(STACK_BYTES, run))
 		return;
-	mam_say(MAM_SAY_WARN, "cannot start a thread: this process does not take turns");
+	mam_say(MAM_SAY_WARN,
+		"cannot start a thread: this process does not take turns under mam share");
 	atomic_store(&taken, false);
 	if (mam_suspend_begin(MAM_SUSPEND_RESUME, NULL) == NULL)
 		finish(&state);

@@ -68,8 +68,8 @@ static void advise(const struct mam_watch_call *call, const struct mam_stats *st
 		snprintf(text, bytes, "raise --limit or free memory");
 	else if (stats->reserved_bytes - stats->live_rounded_bytes >= call->bytes)
 		snprintf(text, bytes,
-			 "enough memory is free but fragmented: allocate large blocks earlier, or "
-			 "try a larger --growth");
+			 "enough memory is free but fragmented: try --source=vmm if it is not set, "
+			 "or a larger --growth");
 	else
 		snprintf(text, bytes, "free memory, or check which other processes use the device");
 }

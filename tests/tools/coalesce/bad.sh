@@ -136,7 +136,7 @@ fi
 if [ -c /dev/full ]; then
 	"$tool" -o new.cu good.cu > /dev/full 2> err
 	same "report cannot be written: exit status" 2 $?
-	same "report cannot be written: one line" "mam coalesce: error: standard output cannot be written" "$(cat err)"
+	same "report cannot be written: one line" "mam coalesce: error: cannot write to standard output" "$(cat err)"
 	try "report cannot be written: no file is written" test ! -e new.cu
 fi
 awk 'BEGIN { for (i = 0; i < 9000; i++) print "// one of many lines of filler text" }' >> other.cu

@@ -66,7 +66,7 @@ static void give_back(struct front *f)
 
 static bool no_memory(char *why, size_t why_bytes)
 {
-	snprintf(why, why_bytes, "memory ran out");
+	snprintf(why, why_bytes, "out of memory");
 	return false;
 }
 

@@ -140,7 +140,7 @@ bool co_diff_put(FILE *file, const char *path_before, const char *path_after, co
 	labels[0] = label_of(path_before);
 	labels[1] = label_of(path_after);
 	if (!labels[0] || !labels[1])
-		message_error("memory ran out");
+		message_error("out of memory");
 	else if (!(files[0] = file_of(before)) || !(files[1] = file_of(after)) ||
 		 !(files[2] = file_of("")))
 		message_error("cannot write a temporary file: %s", strerror(errno));
