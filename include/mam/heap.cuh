@@ -63,8 +63,8 @@
  * for a size of up to 8 KiB, and the heap cannot grow, a free slot of a larger size serves the
  * request, the smallest whose address has the same alignment, if a search has seen one.
  *
- * Registers. A rare search is compiled into each kernel that allocates. Registers of a small kernel
- * on sm_90, and local memory per thread, by nvcc 13.0 (-Xptxas -v):
+ * Registers. Each kernel that allocates contains the code of a search that rarely runs. Registers of
+ * a small kernel on sm_90, and local memory per thread in bytes, by nvcc 13.0 (-Xptxas -v):
  *
  *	mam_kfree()                                  42 registers     0 bytes
  *	mam_kmalloc(), also if it frees             102             512
@@ -79,7 +79,7 @@
  *
  * With 102 registers two blocks of 256 threads run on an SM. The search uses most of the local
  * memory: a bound spills at most 20 bytes. Values that the kernel keeps in registers across the
- * call come on top: with 64 of them it needs 164. So call mam_kmalloc() where few values are live,
+ * call add to that: with 64 of them it needs 164. So call mam_kmalloc() where few values are live,
  * before they are loaded if possible; or bound the kernel, and it keeps these values in local
  * memory during the call; or allocate in a kernel of its own, and pass the addresses. It does not
  * help to let one lane of a warp or block call, nor to call in a __noinline__ function: that takes

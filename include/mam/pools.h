@@ -161,8 +161,8 @@ struct mam_suspend_attr {
  * mam_pool_suspend - release the device memory of a pool; its blocks keep their addresses.
  *
  * attr NULL: all defaults. The call waits for all work of the pool's context, saves the contents of
- * the blocks, and returns all memory to the driver, where other pools and other programs can have
- * it. To release a part of a program's memory, give that part a pool of its own (mam_pool_named()).
+ * the blocks, and returns all memory to the driver, for other pools and other programs. To release a
+ * part of a program's memory, give that part a pool of its own (mam_pool_named()).
  *
  * From the call until a resume succeeds, the program must neither use the pool's blocks nor submit
  * work that does: such work faults. Graphs that were captured before run again afterwards, as the
@@ -181,18 +181,19 @@ struct mam_suspend_attr {
  * another pool that finds too little host memory. With `folder`: 32 MiB, until the resume.
  *
  * `lazy`: the call waits for nothing, and the rules above apply from now on. The threads that need the
- * memory do the rest later, with the same `folder` and `discard`. If they cannot, because the host has
- * too little memory, say, the pool keeps its memory, and their requests fail. Other processes that
- * need memory are not seen, nor are calls of CUDA's own functions: for them, suspend the pool again.
+ * memory do the rest later, with the same `folder` and `discard`. If they cannot, for example because
+ * the host has too little memory, the pool keeps its memory, and their requests fail. mam does not see
+ * other processes that need memory, nor calls of CUDA's own functions: for them, suspend the pool
+ * again, without `lazy`.
  *
  * Suspending a pool that is suspended has no effect, with two exceptions. A pool that was suspended
  * lazily releases its memory now, unless `attr` is lazy too. After a resume that failed, what it had
  * mapped again is released, and the contents stay where they are, whatever `attr` is.
  *
  * After an error the pool is as before, with its contents. If the driver refuses to release a part
- * of the memory, the pool is suspended, and that part stays in physical_bytes. If a copy fails when a
- * part was released already, and that part cannot be mapped again, the pool stays suspended with all
- * contents, until a resume succeeds. Errors:
+ * of the memory, the pool is suspended, and physical_bytes includes that part. If a copy fails after a
+ * part was released, and that part cannot be mapped again, the pool stays suspended with all contents,
+ * until a resume succeeds. Errors:
  *   UNSUPPORTED         the source does not map memory in pieces ("vmm" does), or made it for other
  *                       processes, network cards or named peers (struct mam_vmm_attr): they may use
  *                       it, and mam cannot know when. Without `discard` also: it has no driver.
@@ -215,9 +216,10 @@ MAM_API enum mam_status mam_pool_suspend(struct mam_pool *pool,
  * Without enough memory the call first does what an allocation does then: other pools of the device
  * release idle memory, those that are lazily suspended release all of theirs, and the callbacks of
  * mam_pool_on_oom() run. OUT_OF_MEMORY: that was not enough, or the pool's limit is lower than before.
- * After this or another error the pool stays suspended. Memory that came back stays, all contents are
- * kept, and a later call goes on from there. Errors: OUT_OF_MEMORY, DRIVER, IO (the file could not be
- * read or has changed; free the blocks to be able to resume the others), DESTROYED, INVALID_VALUE.
+ * After this or another error the pool stays suspended. Memory that was mapped again stays mapped, all
+ * contents are kept, and a later call continues from there. Errors: OUT_OF_MEMORY, DRIVER, IO (the
+ * file could not be read or has changed; free the blocks to be able to resume the others), DESTROYED,
+ * INVALID_VALUE.
  */
 MAM_API enum mam_status mam_pool_resume(struct mam_pool *pool);
 

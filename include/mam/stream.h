@@ -9,10 +9,10 @@
  *     with programmatic dependent launch may begin before the preceding kernels of their stream
  *     end. If such a kernel accesses new memory before it waits for those
  *     (cudaGridDependencySynchronize), it must not get memory that way: free with mam_free() there;
- *   - any other allocation can have it when the stream has reached that point. A fence (an event)
+ *   - any other allocation can use it when the stream has reached that point. A fence (an event)
  *     is recorded when a block leaves its stream, not at each free, and many blocks share it;
  *   - where the pool would exceed its footprint (struct mam_pool_attr) or return OUT_OF_MEMORY, a
- *     request on another stream can have it at once: that stream waits for the fence on the GPU, and
+ *     request on another stream can use it at once: that stream waits for the fence on the GPU, and
  *     no thread waits. Streams in capture neither wait nor are waited for.
  *
  * Streams are CUDA streams: CUstream and cudaStream_t are the same type. NULL and (cudaStream_t)1

@@ -8,8 +8,8 @@
  *
  * Tags nest: the tag of a block is the path of all names that are pushed, "training/optimizer". In a
  * program that runs under mam run, blocks of CUDA's functions have tags: in traces (mam-trace.5), in
- * heap maps, in the dumps of mam ctl and in the out-of-memory report. Pools of this library do not
- * record tags; a program can record mam_tag_path() with its own blocks.
+ * heap maps, in the dumps of mam ctl and in the out-of-memory report. Blocks of this library's pools
+ * have them in traces and profiles (profile.h), and in the reports of MAM_DEBUG=redzone.
  *
  * Each thread has its own tags. A new thread has none; the child of a fork has those of the thread
  * that called fork(). Any number of threads may call these functions at once.
