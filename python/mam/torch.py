@@ -25,10 +25,10 @@ _previous: Any = None  # PyTorch's own allocator in that case; None: PyTorch doe
 def enable(source: Optional[str] = None, extension: bool = False) -> None:
     """Make mam the allocator of PyTorch, before the first tensor on a GPU.
 
-    source: "vmm" maps memory on demand and has the smallest footprint; "cudamalloc" takes whole chunks, which network
-    cards and other processes can use. None: as the environment says (MAM_SOURCE); if it does not, "vmm" on devices that
-    can map memory, and "cudamalloc" on others. The other settings of mam(7) are read from the environment too.
-    extension: True: by PyTorch's own interface, with its statistics, snapshots and memory pools; it is built on first use,
+    source: "vmm" maps memory on demand and has the smallest footprint; "cudamalloc" allocates whole chunks, which network
+    cards and other processes can use. None: MAM_SOURCE or, if it is not set, "vmm" on devices that can map memory and
+    "cudamalloc" on others. The other variables of mam(7) apply too.
+    extension: True: use PyTorch's own interface, with its statistics, snapshots and memory pools. The first use builds it,
     which needs g++ 11 or later. A second call does nothing. Raises Error if PyTorch has used its own allocator already,
     if a default pool has another source, or if the extension cannot be built.
     """
