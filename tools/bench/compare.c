@@ -205,7 +205,7 @@ static int compare(struct results_rows *before, struct results_rows *after)
 	if (!changes || !spreads) {
 		free(changes);
 		free(spreads);
-		message_error("there is too little memory for %zu rows", room);
+		message_error("out of memory for %zu rows", room);
 		return STATUS_FAILED;
 	}
 	if (before->count)

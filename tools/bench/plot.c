@@ -175,7 +175,8 @@ int plot_main(int argc, char **argv)
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
 	if (first == argc) {
-		message_error("name a file of results, as mam bench host --csv writes it");
+		message_error("no file of results given, such as one of mam bench host --csv; see "
+			      "'mam bench plot --help'");
 		return STATUS_BAD;
 	}
 	return run_script_with("--out", request.out, argv + first, (size_t)(argc - first));

@@ -62,7 +62,7 @@ same "without repeats" "b, mam, x, ns;" "$(slower)"
 same "the noise is assumed" "noise: 1.10, assumed, as no row is repeated" "$(sed -n 3p "$scratch/out")"
 
 refused_by compare "one file" 2 'expected two files' "$scratch/old"
-refused_by compare "no file" 2 'cannot be read' "$scratch/old" "$scratch/missing"
+refused_by compare "no file" 2 'cannot read' "$scratch/old" "$scratch/missing"
 echo 'a,b' > "$scratch/bad"
 refused_by compare "no results" 2 'line 1: no row of results' "$scratch/old" "$scratch/bad"
 

@@ -317,7 +317,7 @@ EOF
 same "figures show what is measured" "" "$(head -n 3 "$scratch/unmeasured")"
 same "no bytecode is left beside the script" "" "$(find "$plots" -name '*.pyc')"
 
-refused "no file" "name a file of results"
+refused "no file" "no file of results given"
 refused "a file that is not there" "nowhere.csv" "$scratch/nowhere.csv"
 echo 'pair,cudaMalloc,256B,pair_ns,fast' >"$scratch/bad.csv"
 refused "a value that is no number" "line 1" "$scratch/bad.csv"

@@ -23,7 +23,7 @@ refused_without_driver()
 	elif [ "$HAVE_BENCH_KERNELS" != yes ]; then
 		refused "no kernels" 77 "was built without kernels"
 	else
-		refused "no driver" 77 "nothing can be measured here"
+		refused "no driver" 77 "cannot measure on this machine"
 	fi
 }
 

@@ -285,10 +285,10 @@ static int measure(struct run *run)
 		return run->heard.stopped && status == STATUS_GOOD ? STATUS_FAILED : status;
 	}
 	if (run->heard.refusal[0] == '\0' && run->results.note_count > 0)
-		message_error("nothing can be measured here: %s",
+		message_error("cannot measure on this machine: %s",
 			      run->results.notes[run->results.note_count - 1]);
 	else
-		message_error("nothing can be measured here: %s", run->heard.refusal);
+		message_error("cannot measure on this machine: %s", run->heard.refusal);
 	return STATUS_NO_GPU;
 }
 

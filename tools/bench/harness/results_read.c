@@ -145,12 +145,12 @@ static int read_lines(gzFile file, const char *path, struct results_rows *rows)
 		}
 		if (row.text == NULL || !add(rows, &row)) {
 			free(row.text);
-			message_error("there is too little memory for %s", path);
+			message_error("%s: out of memory", path);
 			return STATUS_FAILED;
 		}
 	}
 	if (gzerror(file, &fault) != NULL && fault != Z_OK) {
-		message_error("%s cannot be read: %s", path,
+		message_error("cannot read '%s': %s", path,
 			      fault == Z_ERRNO ? strerror(errno) : "its gzip data is damaged");
 		return STATUS_BAD;
 	}
@@ -164,7 +164,7 @@ int results_rows_read(const char *path, struct results_rows *rows)
 	int status;
 
 	if (file == NULL) {
-		message_error("%s cannot be read: %s", path, strerror(errno));
+		message_error("cannot read '%s': %s", path, strerror(errno));
 		return STATUS_BAD;
 	}
 	status = read_lines(file, path, rows);

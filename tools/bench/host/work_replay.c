@@ -84,16 +84,16 @@ bool bench_replay_add(const char *path)
 	given = true;
 	replay_settings_begin(&settings);
 	if (trace_count == TRACES_MAX) {
-		message_error("--trace: %d files are the most", TRACES_MAX);
+		message_error("--trace accepts at most %d files", TRACES_MAX);
 		return false;
 	}
 	if (!replay_trace_load(path, &settings, &trace))
 		return false;
 	good = trace.event_count > 0;
 	if (!good)
-		message_error("%s: there is no event in it to be played", path);
+		message_error("%s: has no events to replay", path);
 	else if (!convert(&trace, &scripts[trace_count])) {
-		message_error("there is too little memory for %s; close other programs", path);
+		message_error("%s: out of memory", path);
 		good = false;
 	}
 	replay_trace_fini(&trace);

@@ -32,7 +32,7 @@ try "mam bench lists it" sh -c "'$MAM' bench fly 2>&1 | grep -q ' model,'"
 if ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
 	skip "no driver" "there is one here"
 else
-	refused "no driver" 77 "nothing can be measured here"
+	refused "no driver" 77 "cannot measure on this machine"
 fi
 
 model --list

@@ -31,7 +31,7 @@ try "--help describes the command" sh -c "'$MAM' bench pages --help | grep -q -e
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	skip "no driver" "there is one here"
 else
-	refused "no driver" 77 "nothing can be measured here"
+	refused "no driver" 77 "cannot measure on this machine"
 fi
 fake=$MAM_BUILDDIR/tests/fake/lib
 if [ "$HAVE_BENCH_KERNELS" != yes ]; then

@@ -114,22 +114,20 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 				    .page_bytes = page > 0 ? page : MAM_HEAP_PAGE_DEFAULT,
 				    .was_max = (double)request->was_max };
 	if (request->threads == 0)
-		message_error(
-			"--threads is missing: the number of threads that allocate concurrently");
+		message_error("--threads N is required: the number of threads that allocate "
+			      "concurrently");
 	else if (request->threads > UINT32_MAX)
-		message_error("--threads: a kernel has no more than %lu",
-			      (unsigned long)UINT32_MAX);
+		message_error("--threads must be at most %lu", (unsigned long)UINT32_MAX);
 	else if (request->lanes > 32)
-		message_error("--lanes: a warp has 32");
+		message_error("--lanes must be at most 32");
 	else if (request->pages > ADVISE_PAGES_MAX)
-		message_error("--pages: a heap has %llu at most",
-			      (unsigned long long)ADVISE_PAGES_MAX);
+		message_error("--pages must be at most %llu", (unsigned long long)ADVISE_PAGES_MAX);
 	else if (page > 0 &&
 		 (page < MAM_HEAP_PAGE_MIN || page > MAM_HEAP_PAGE_MAX || (page & (page - 1)) != 0))
-		message_error("--page-bytes: a page is a power of two from %u bytes to 4 MiB",
+		message_error("--page-bytes expects a power of two from %u to 4M",
 			      MAM_HEAP_PAGE_MIN);
 	else if (request->free != NULL && request->pages == 0 && request->counters == NULL)
-		message_error("--free: of how many pages? Say --pages, or give --counters");
+		message_error("--free requires --pages or --counters");
 	else
 		return (request->free == NULL || read_percent(request->free, &ask->free)) &&
 		       (request->sizes == NULL || advise_sizes(request->sizes, ask)) &&

@@ -61,8 +61,9 @@ bool advise_sizes(const char *text, struct advise_ask *ask)
 		if (length >= sizeof(one) || !args_bytes(one, &size->bytes) || size->bytes == 0 ||
 		    (weight != NULL &&
 		     (!read_number(weight, &count) || count == 0 || count > WEIGHT_MAX))) {
-			message_error("--sizes: '%.*s' is not BYTES or BYTES:COUNT from 1 up",
-				      (int)(length < 40 ? length : 40), text);
+			message_error(
+				"--sizes expects BYTES or BYTES:COUNT, each at least 1, not '%.*s'",
+				(int)(length < 40 ? length : 40), text);
 			return false;
 		}
 		size->weight = (double)count;
@@ -73,7 +74,7 @@ bool advise_sizes(const char *text, struct advise_ask *ask)
 		}
 	}
 	if (ask->size_count == 0)
-		message_error("--sizes: name one size or more, as in 64:1000,256:50");
+		message_error("--sizes expects at least one size, as in 64:1000,256:50");
 	return ask->size_count > 0;
 }
 
@@ -174,13 +175,14 @@ static bool check_counters(const char *path, const struct advise_counters *count
 	const uint64_t page = counters->page_bytes;
 
 	if (counters->pages == 0 || page == 0)
-		message_error("%s: pages and page_bytes are wanted, and more than 0", path);
+		message_error("%s: pages and page_bytes are required, and must be greater than 0",
+			      path);
 	else if (counters->free > counters->pages)
-		message_error("%s: more pages are free than there are", path);
+		message_error("%s: free exceeds pages", path);
 	else if (page > UINT32_MAX || (page & (page - 1)) != 0)
 		message_error("%s: page_bytes is not a valid power of two", path);
 	else if (counters->pages > ADVISE_PAGES_MAX)
-		message_error("%s: a heap has %llu pages at most", path,
+		message_error("%s: pages must be at most %llu", path,
 			      (unsigned long long)ADVISE_PAGES_MAX);
 	else
 		return true;
@@ -196,13 +198,13 @@ bool advise_counters_read(const char *path, struct advise_counters *counters)
 
 	*counters = (struct advise_counters){ .pages = 0 };
 	if (file == NULL) {
-		message_error("--counters: %s cannot be read: %s", path, strerror(errno));
+		message_error("--counters: cannot read '%s': %s", path, strerror(errno));
 		return false;
 	}
 	while (good && fgets(text, sizeof(text), file) != NULL)
 		good = read_line(path, ++line, text, seen, counters);
 	if (good && ferror(file)) {
-		message_error("--counters: %s cannot be read: %s", path, strerror(errno));
+		message_error("--counters: cannot read '%s': %s", path, strerror(errno));
 		good = false;
 	}
 	fclose(file);

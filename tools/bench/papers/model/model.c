@@ -317,7 +317,7 @@ int model_main(int argc, char **argv)
 	if (request.read != NULL)
 		return read_back(&run);
 	if (!pages_device_start(MALLOC_HEAP, why, sizeof(why))) {
-		message_error("nothing can be measured here: %s", why);
+		message_error("cannot measure on this machine: %s", why);
 		return STATUS_NO_GPU;
 	}
 	run.effort = efforts[request.smoke ? 2 : request.quick ? 1 : 0];
