@@ -131,12 +131,12 @@ lib_tail() # FILE
 	tail -n 3 "$1" | tr '\n' ' ' | cut -c 1-300
 }
 
-until_true() # COMMAND... - waits until it succeeds, up to 20 s
+until_true() # COMMAND... - waits until it succeeds, for a minute at most
 {
 	until_tries=0
 	while ! "$@" > /dev/null 2>&1; do
 		until_tries=$((until_tries + 1))
-		[ "$until_tries" -lt 1000 ] || return 1
+		[ "$until_tries" -lt 3000 ] || return 1
 		sleep 0.02
 	done
 }
