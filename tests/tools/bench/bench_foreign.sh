@@ -53,6 +53,10 @@ for test in bad flaky good skips; do
 	chmod +x "$scratch/samples/a/$test"
 done
 echo data > "$scratch/samples/a/data.txt"
+# Neither is a sample: CMake's own programs, and shared libraries.
+mkdir -p "$scratch/samples/CMakeFiles/4.0"
+cp "$scratch/samples/a/good" "$scratch/samples/CMakeFiles/4.0/a.out"
+cp "$scratch/samples/a/good" "$scratch/samples/a/libgood.so.1"
 foreign --modes $modes samples "$scratch/samples"
 same "samples: exit status" 1 $?
 check samples a/good

@@ -5,7 +5,7 @@
     foreign.py [OPTION]... SUITE PATH [ARGUMENT]...
 
 SUITE    PATH, to files that are already there: nothing is fetched
-samples  a folder with built cuda-samples; each program in it is a test, and status 2 means skipped
+samples  a folder with built cuda-samples; each program in it is a test, except CMake's own; status 2 means skipped
 cupy     the root of CuPy's source, whose tests run with pytest; ARGUMENT: files or options of pytest
 torch    PyTorch's test/test_cuda.py; ARGUMENT: classes, as TestCuda
 numba    the folder in which the tests run; ARGUMENT: modules, by default numba.cuda
@@ -64,6 +64,8 @@ def parse_gtest(text):
 
 
 def is_program(path):
+    if "/CMakeFiles/" in path or ".so" in os.path.basename(path) or not os.path.isfile(path):
+        return False
     with open(path, "rb") as file:
         return os.access(path, os.X_OK) and file.read(4)[:2] in (b"\x7fE", b"#!")
 
