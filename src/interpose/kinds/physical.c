@@ -9,7 +9,8 @@
  * another process, which accounts for it.
  *
  * Pools may map memory, too (--source=vmm). Their blocks are blocks of cuMemAlloc to the program, so
- * the functions for mapped memory reject them: the driver receives an address that is never mapped.
+ * the functions for mapped memory, cuMemSetAccess and cuMemGetAccess among them, reject them: the
+ * driver receives an address that is never mapped.
  */
 #include "interpose/kinds/refs.h"
 #include "interpose/memory/pass.h"
@@ -162,4 +163,22 @@ int cuMemUnmap(unsigned long long address, size_t bytes)
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
 		mam_refs_unmap(address, bytes, gone);
 	return answer;
+}
+
+int cuMemSetAccess(unsigned long long address, size_t bytes, const void *access, size_t count)
+{
+	MAM_GATE_PASS();
+	__typeof__(&cuMemSetAccess) real = MAM_TABLE_ORIGINAL(cuMemSetAccess);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED
+			    : real(outside_pools(address), bytes, access, count);
+}
+
+int cuMemGetAccess(unsigned long long *flags, const void *location, unsigned long long address)
+{
+	MAM_GATE_PASS();
+	__typeof__(&cuMemGetAccess) real = MAM_TABLE_ORIGINAL(cuMemGetAccess);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED
+			    : real(flags, location, outside_pools(address));
 }

@@ -74,6 +74,10 @@ MAM_HOOK int cuMemRetainAllocationHandle(unsigned long long *handle, void *addre
 MAM_HOOK int cuMemMap(unsigned long long address, size_t bytes, size_t offset,
 		      unsigned long long handle, unsigned long long flags);
 MAM_HOOK int cuMemUnmap(unsigned long long address, size_t bytes);
+MAM_HOOK int cuMemSetAccess(unsigned long long address, size_t bytes, const void *access,
+			    size_t count);
+MAM_HOOK int cuMemGetAccess(unsigned long long *flags, const void *location,
+			    unsigned long long address);
 
 /* attribute.c */
 MAM_HOOK int cuPointerGetAttribute(void *value, int attribute, unsigned long long address);

@@ -69,6 +69,8 @@
 	DRIVER(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, ANY) \
 	DRIVER(cuMemMap, cuMemMap, 10020, ANY) \
 	DRIVER(cuMemUnmap, cuMemUnmap, 10020, ANY) \
+	DRIVER(cuMemSetAccess, cuMemSetAccess, 10020, ANY) \
+	DRIVER(cuMemGetAccess, cuMemGetAccess, 10020, ANY) \
 	COUNTED(cuPointerGetAttribute, cuPointerGetAttribute, 4000, ANY) \
 	COUNTED(cuPointerGetAttributes, cuPointerGetAttributes, 7000, ANY) \
 	COUNTED(cuPointerSetAttribute, cuPointerSetAttribute, 6000, ANY) \

@@ -96,10 +96,11 @@ static void devices(void)
 	}
 }
 
-/* To the program, a block of cuMemAlloc is not mapped memory: nothing can unmap it. */
+/* To the program, a block of cuMemAlloc is not mapped memory: nothing can unmap or hide it. */
 static void pieces(void)
 {
-	unsigned long long handle = 0, small;
+	struct cu_access none = { .location = { 1, 0 }, .flags = 0 };
+	unsigned long long handle = 0, flags, small;
 
 	start(1);
 	SHOW(cuMemAlloc_v2(&small, 512));
@@ -107,9 +108,12 @@ static void pieces(void)
 	SHOW(cuMemAlloc_v2(&blocks[0][1], BYTES));
 	fill(0, 7);
 	SHOW(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)blocks[0][0]));
+	SHOW(cuMemSetAccess(small / (2 * MIB) * (2 * MIB), 2 * MIB, &none, 1));
+	SHOW(cuMemsetD8_v2(small, 6, 512));
 	SHOW(cuMemUnmap(small / (2 * MIB) * (2 * MIB), 2 * MIB));
 	SHOW(cuMemsetD8_v2(small, 7, 512));
 	SHOW(cuMemUnmap(blocks[0][0] / (2 * MIB) * (2 * MIB), 2 * MIB));
+	SHOW(cuMemGetAccess(&flags, &none.location, blocks[0][0]));
 	printf("the block is unchanged %d\n", holds(blocks[0][0], 7));
 }
 
