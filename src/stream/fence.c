@@ -3,7 +3,8 @@
  * fence.c - create, record, query and keep events (fence.h).
  *
  * While the process exits, the driver returns DEINITIALIZED from every call: then no work runs any
- * more, and every fence has passed.
+ * more, and every fence has passed. The same holds for a fence of another context than the pool's
+ * that was destroyed: its work ended with it.
  */
 #include "stream/fence.h"
 
@@ -63,6 +64,15 @@ static unsigned long long id_at(const struct mam_fences *fences, const struct ma
 static unsigned int check(const struct mam_fences *fences, const struct mam_fence *fence)
 {
 	return mam_context_check(fences->device.driver, fence->context, id_at(fences, fence));
+}
+
+/* `result` is that of check(). The memory of the pool's own context ended with it. */
+static bool has_ended_elsewhere(const struct mam_fences *fences, const struct mam_fence *fence,
+				unsigned int result)
+{
+	return (result == MAM_DRIVER_CONTEXT_IS_DESTROYED ||
+		result == MAM_DRIVER_INVALID_CONTEXT) &&
+	       fence->context != fences->device.context;
 }
 
 static void destroy(const struct mam_fences *fences, const struct mam_fence *fence)
@@ -171,13 +181,17 @@ enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struc
 		return mam_lag_is_over(fences->lag, (uintptr_t)fence->event) ? MAM_FENCE_PASSED
 									     : MAM_FENCE_PENDING;
 	result = check(fences, fence);
-	if (result == MAM_DRIVER_SUCCESS)
-		result = driver->thread_exchange_stream_capture_mode(&mode);
+	if (has_ended_elsewhere(fences, fence, result))
+		return MAM_FENCE_PASSED;
+	if (result != MAM_DRIVER_SUCCESS)
+		return state_of(result);
+	result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
 		result = driver->event_query(fence->event);
 		driver->thread_exchange_stream_capture_mode(&mode);
 	}
-	return state_of(result);
+	/* The calling thread's context was destroyed, not that of the fence. */
+	return result == MAM_DRIVER_CONTEXT_IS_DESTROYED ? MAM_FENCE_PENDING : state_of(result);
 }
 
 bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fence)
@@ -191,6 +205,8 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 		return true;
 	}
 	result = check(fences, fence);
+	if (has_ended_elsewhere(fences, fence, result))
+		return true;
 	if (result == MAM_DRIVER_SUCCESS)
 		result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
@@ -213,7 +229,9 @@ bool mam_fence_order(const struct mam_fences *fences, const struct mam_fence *fe
 	if (driver->stream_wait_event == NULL || !enter(fences, fences->device.context, &visit))
 		return false;
 	result = check(fences, fence);
-	if (result == MAM_DRIVER_SUCCESS)
+	if (has_ended_elsewhere(fences, fence, result))
+		result = MAM_DRIVER_SUCCESS;
+	else if (result == MAM_DRIVER_SUCCESS)
 		result = driver->stream_wait_event(stream, fence->event, 0);
 	mam_device_leave(&fences->device, &visit);
 	return result == MAM_DRIVER_SUCCESS;

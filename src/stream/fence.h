@@ -7,7 +7,8 @@
  * restores the thread's state. No capture is disturbed, except by a wait for all work without a
  * ticket (below).
  *
- * A fence ends with its context: the id of the context shows that, so no call uses its event then.
+ * A fence ends with its context: the id of the context shows that, so no call uses its event then. If
+ * that is another context than the pool's, the fence has passed.
  *
  * Costs on an H100: record 200 ns, query 200 to 270 ns.
  *

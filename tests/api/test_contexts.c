@@ -520,6 +520,54 @@ START_TEST(fences_of_another_context_end_with_it)
 }
 END_TEST
 
+/*
+ * The other context is destroyed while its work is pending: the pool releases that memory, and that
+ * of its own streams. A thread whose current context was destroyed does not prevent it.
+ */
+START_TEST(fences_of_a_destroyed_context_have_passed)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_stats stats = { .size = sizeof(stats) };
+	struct CUctx_st *context;
+	struct CUstream_st *foreign, *stream;
+	struct mam_pool *pool;
+	pthread_t thread;
+	void *blocks[40], *failed;
+
+	setenv("FAKE_CUDA_LAG_US", "1000", 1);
+	setenv("FAKE_CUDA_CLOCK_NS", "10", 1);
+	start();
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	attr.source = "cudamalloc";
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	context = new_context(0);
+	ck_assert_int_eq(cuda.cuStreamCreate(&foreign, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	for (int i = 0; i < 40; i++)
+		ck_assert_int_eq(mam_malloc_async(pool, 5 * MIB, foreign, &blocks[i]), MAM_OK);
+	for (int i = 0; i < 40; i++) {
+		cuda.cuMemsetD8Async((uintptr_t)blocks[i], 1, 5 * MIB, foreign);
+		ck_assert_int_eq(mam_free_async(pool, blocks[i], foreign), MAM_OK);
+	}
+	pthread_create(&thread, NULL, destroy_context, context);
+	pthread_join(thread, &failed);
+	ck_assert_ptr_null(failed);
+	if (_i == 0)
+		enter(primary);
+	/* 200 MiB of 256 are in the pool. */
+	ck_assert_int_eq(mam_malloc(pool, 190 * MIB, &blocks[0]), MAM_OK);
+	enter(primary);
+	ck_assert_int_eq(mam_free(pool, blocks[0]), MAM_OK);
+	/* After a driver error the pool would keep what leaves a stream. */
+	for (int i = 0; i < 40; i++) {
+		ck_assert_int_eq(mam_malloc_async(pool, 4 * MIB, stream, &blocks[0]), MAM_OK);
+		ck_assert_int_eq(mam_free_async(pool, blocks[0], stream), MAM_OK);
+	}
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	ck_assert_uint_le(stats.reserved_bytes, 200 * MIB);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+}
+END_TEST
+
 START_TEST(threads_use_their_own_contexts)
 {
 	int numbers[4];
@@ -563,6 +611,7 @@ int main(void)
 			    (int)COUNT_OF(sources));
 	tcase_add_loop_test(tests, fences_of_another_context_end_with_it, 0,
 			    (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, fences_of_a_destroyed_context_have_passed, 0, 2);
 	tcase_add_test(tests, threads_use_their_own_contexts);
 	return suite_run(suite);
 }
