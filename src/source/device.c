@@ -68,6 +68,10 @@ enum mam_status mam_device_bind(struct mam_device *device, int ordinal)
 					  device->driver->ctx_get_id(device->context, &device->id));
 	if (status == MAM_ERROR_NO_DEVICE)
 		mam_device_report_none();
+	if (status != MAM_OK) { /* a caller may bind it again */
+		mam_device_unbind(device);
+		*device = (struct mam_device){ .ordinal = -1 };
+	}
 	return status;
 }
 

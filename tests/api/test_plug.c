@@ -347,6 +347,33 @@ START_TEST(recorded_per_thread_stream_is_waited_for)
 }
 END_TEST
 
+/* The driver refuses the context for the join stream once: that free waits, later ones do not. */
+START_TEST(join_stream_is_tried_again)
+{
+	struct CUctx_st *here;
+	uint64_t due;
+	void *block;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuDevicePrimaryCtxRetain:3", 1);
+	start();
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&here), CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		block = alloc(MIB, one);
+		due = use(block, MIB, two);
+		mam_torch_record_stream(block, two);
+		if (i == 0)
+			ck_assert_int_eq(cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+		dealloc(block, one);
+		if (i == 0)
+			ck_assert_uint_ge(cuda.fake_clock(), due);
+		else
+			ck_assert_uint_lt(cuda.fake_clock(), due);
+		ck_assert_int_eq(cuda.cuCtxSetCurrent(here), CUDA_SUCCESS);
+	}
+	ck_assert_int_eq(lines(), 1); /* cuDevicePrimaryCtxRetain */
+}
+END_TEST
+
 /* For example when Python's garbage collector frees a tensor in a worker process. */
 START_TEST(child_of_fork_gets_nothing_and_does_not_wait)
 {
@@ -567,6 +594,7 @@ static void add(Suite *suite, SFun set_up_source)
 	tcase_add_loop_test(joined, recorded_stream_of_other_device_delays_reuse, 0, 4);
 	tcase_add_test(joined, exit_of_driver_logs_nothing);
 	tcase_add_test(joined, recorded_per_thread_stream_is_waited_for);
+	tcase_add_test(joined, join_stream_is_tried_again);
 	tcase_add_test(joined, child_of_fork_gets_nothing_and_does_not_wait);
 	tcase_add_loop_test(joined, plugs_survive_failure_of_any_call, 1, CALLS);
 	tcase_add_test(joined, random_blocks_of_many_streams);
