@@ -13,7 +13,9 @@
 #include "redzone/check.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "source/source.h"
 
 #define THREADS 256u
@@ -299,14 +301,50 @@ static void wait_for(const struct mam_check *check, struct CUstream_st *stream)
 	mam_device_leave(&check->device, &visit);
 }
 
-void mam_check_wait(const struct mam_check *check)
+static bool is_over(uint64_t until_ns)
 {
-	wait_for(check, check->stream);
+	static const struct timespec nap = { 0, 1000000 };
+
+	if (mam_clock_ns() >= until_ns)
+		return true;
+	nanosleep(&nap, NULL);
+	return false;
+}
+
+bool mam_check_wait(const struct mam_check *check, uint64_t until_ns)
+{
+	if (until_ns == MAM_CHECK_FOREVER) {
+		wait_for(check, check->stream);
+		return true;
+	}
+	while (!mam_check_is_done(check))
+		if (is_over(until_ns))
+			return false;
+	return true;
 }
 
 void mam_check_wait_fills(const struct mam_check *check)
 {
 	wait_for(check, check->fills);
+}
+
+/* cuCtxRecordEvent: drivers of CUDA 12.5 and later. */
+bool mam_check_wait_all(const struct mam_check *check, uint64_t until_ns)
+{
+	const struct mam_driver *driver = check->device.driver;
+	struct CUevent_st *event = NULL;
+	bool in_time = true;
+
+	if (driver->ctx_record_event == NULL ||
+	    driver->event_create(&event, TIMING_OFF) != MAM_DRIVER_SUCCESS ||
+	    driver->ctx_record_event(check->device.context, event) != MAM_DRIVER_SUCCESS)
+		driver->ctx_synchronize();
+	else
+		while (in_time && driver->event_query(event) == MAM_DRIVER_NOT_READY)
+			in_time = !is_over(until_ns);
+	if (event != NULL)
+		driver->event_destroy(event);
+	return in_time;
 }
 
 uint64_t mam_check_bad(const struct mam_check *check, unsigned int range)

@@ -10,11 +10,11 @@
  *     mam_check_is_done()   without a wait; mam_check_wait() waits
  *     mam_check_bad()       of each range, the first byte that differs
  *
- * Nothing waits for the GPU except mam_check_wait(), mam_check_wait_fills() and mam_check_end(). There
+ * Nothing waits for the GPU except mam_check_wait*() and mam_check_end(). There
  * are two non-blocking streams: the checks wait for work of the program, and red zones must not. So no
  * call disturbs a stream capture or is ordered with the legacy stream.
  *
- * Threads: the owner locks; mam_check_wait() and mam_check_wait_fills() need no lock.
+ * Threads: the owner locks; mam_check_wait*() need no lock.
  */
 #ifndef MAM_REDZONE_CHECK_H
 #define MAM_REDZONE_CHECK_H
@@ -23,6 +23,7 @@
 
 #define MAM_CHECK_RANGES 512u /* per launch */
 #define MAM_CHECK_INTACT UINT64_MAX
+#define MAM_CHECK_FOREVER UINT64_MAX /* no limit of time */
 #define MAM_CHECK_BYTE \
 	0xdbu /* the pattern; no small integer, and as a pointer or float implausible */
 
@@ -79,7 +80,14 @@ unsigned int mam_check_add(struct mam_check *check, uintptr_t address, size_t by
  */
 bool mam_check_launch(struct mam_check *check);
 bool mam_check_is_done(const struct mam_check *check);
-void mam_check_wait(const struct mam_check *check);
+
+/*
+ * mam_check_wait - until mam_check_is_done(), mam_check_wait_all - for all work of the context. False:
+ * not until that time of mam_clock_ns(). A driver that cannot record an event after all work is
+ * waited for without a limit. pre of the latter: the context is current.
+ */
+bool mam_check_wait(const struct mam_check *check, uint64_t until_ns);
+bool mam_check_wait_all(const struct mam_check *check, uint64_t until_ns);
 void mam_check_wait_fills(const struct mam_check *check);
 
 /* mam_check_bad - offset of the first byte that differs; MAM_CHECK_INTACT: none. pre: done. */

@@ -12,7 +12,8 @@
  *  4. Any later call that finds the launch done reports damage, and returns the blocks that have
  *     left to the pool. There is one launch at a time; blocks that are freed meanwhile join the next.
  *  5. Before the pool is out of memory, and by trim and destroy, the quarantine is emptied, with a
- *     wait. At exit the red zones of live blocks are checked, too.
+ *     wait. At exit the red zones of live blocks are checked, too, after all work: for EXIT_WAIT_NS at
+ *     most, as a kernel may run forever.
  *
  * After all damage that a launch found is reported, the process aborts: memory that was overwritten
  * may belong to anything, and a test must not pass.
@@ -38,6 +39,7 @@
 #include <mam/tag_paths.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/option.h"
@@ -56,6 +58,7 @@
 #define HELD_MAX ((uint64_t)256 << 20) /* bytes of freed blocks in quarantine */
 #define BYTES_MAX ((uint64_t)1 << 54)  /* larger requests fail in every pool */
 #define EXIT_PATIENCE_NS ((uint64_t)1000000000)
+#define EXIT_WAIT_NS ((uint64_t)5000000000)
 
 /* A range of a launch. */
 struct part {
@@ -230,10 +233,10 @@ static void begin_leaving(struct leaving *leaving)
 }
 
 /*
- * Whether fewer than `goal` blocks have left. Each wait is without the lock: no allocation waits for
- * it. *freed: whether blocks returned to the pool.
+ * Whether fewer than `goal` blocks have left, and there is time. Each wait is without the lock: no
+ * allocation waits for it. *freed: whether blocks returned to the pool.
  */
-static bool flush_step(struct mam_redzone *zones, uint64_t goal, bool *freed)
+static bool flush_step(struct mam_redzone *zones, uint64_t goal, uint64_t until_ns, bool *freed)
 {
 	struct leaving leaving;
 	bool more;
@@ -252,13 +255,11 @@ static bool flush_step(struct mam_redzone *zones, uint64_t goal, bool *freed)
 	mam_lock_release(&zones->lock);
 	leave(zones, &leaving);
 	*freed |= leaving.count != 0;
-	if (more)
-		mam_check_wait(&zones->check);
-	return more;
+	return more && mam_check_wait(&zones->check, until_ns);
 }
 
 /* Blocks leave in the order of their frees. Those that other threads free meanwhile may stay. */
-static bool flush(struct mam_redzone *zones)
+static bool flush(struct mam_redzone *zones, uint64_t until_ns)
 {
 	bool freed = false;
 	uint64_t goal;
@@ -266,23 +267,26 @@ static bool flush(struct mam_redzone *zones)
 	mam_lock_take(&zones->lock);
 	goal = zones->left + count_kept(zones);
 	mam_lock_release(&zones->lock);
-	while (flush_step(zones, goal, &freed))
+	while (flush_step(zones, goal, until_ns, &freed))
 		;
 	return freed;
 }
 
 bool mam_redzone_flush(struct mam_pool *pool)
 {
-	return flush(pool->redzone);
+	return flush(pool->redzone, MAM_CHECK_FOREVER);
 }
 
-/* All live blocks, in as many launches as necessary. The memory of a suspended pool is not there. */
-static void check_live(struct mam_redzone *zones, struct leaving *leaving)
+/*
+ * All live blocks, in as many launches as necessary. The memory of a suspended pool is not there.
+ * False: not all were checked in time.
+ */
+static bool check_live(struct mam_redzone *zones, uint64_t until_ns, struct leaving *leaving)
 {
 	uint32_t handle;
 
 	if (mam_pool_is_suspended(zones->pool) || zones->check.in_flight)
-		return;
+		return true; /* another thread still frees blocks */
 	handle = mam_blocks_next(&zones->blocks, 0);
 	while (handle != 0) {
 		for (; handle != 0 && has_room(zones);
@@ -293,9 +297,11 @@ static void check_live(struct mam_redzone *zones, struct leaving *leaving)
 		if (zones->check.count == 0)
 			break;
 		launch(zones);
-		mam_check_wait(&zones->check);
+		if (!mam_check_wait(&zones->check, until_ns))
+			return false;
 		collect(zones, leaving);
 	}
+	return true;
 }
 
 /* A signal handler that ends the process may have interrupted a thread that has the lock. */
@@ -310,26 +316,57 @@ static bool is_usable_at_exit(struct mam_redzone *zones)
 	return is_usable;
 }
 
-static void check_at_exit(void)
+/* Waits for a launch that is in flight. False: it is not done in time. */
+static bool finish_launch(struct mam_redzone *zones, uint64_t until_ns)
 {
 	struct leaving leaving;
+
+	if (!mam_check_wait(&zones->check, until_ns))
+		return false;
+	begin_leaving(&leaving);
+	mam_lock_take(&zones->lock);
+	if (!zones->has_ended && zones->check.in_flight && mam_check_is_done(&zones->check))
+		collect(zones, &leaving);
+	mam_lock_release(&zones->lock);
+	leave(zones, &leaving);
+	return true;
+}
+
+/* False: work still runs. */
+static bool check_pool_at_exit(struct mam_redzone *zones, uint64_t until_ns,
+			       struct leaving *leaving)
+{
 	struct mam_device_visit visit;
+	bool in_time;
+
+	/* A failure: it is too late for any check. */
+	if (mam_device_enter(&zones->check.device, &visit).result != MAM_DRIVER_SUCCESS)
+		return true;
+	in_time = mam_check_wait_all(&zones->check, until_ns);
+	mam_device_leave(&zones->check.device, &visit);
+	if (!in_time)
+		return false;
+	(void)flush(zones, until_ns);
+	if (!finish_launch(zones, until_ns))
+		return false;
+	mam_lock_take(&zones->lock);
+	if (!zones->has_ended)
+		in_time = check_live(zones, until_ns, leaving);
+	mam_lock_release(&zones->lock);
+	return in_time;
+}
+
+static void check_at_exit(void)
+{
+	const uint64_t until_ns = mam_clock_ns() + EXIT_WAIT_NS;
+	struct leaving leaving;
 
 	begin_leaving(&leaving);
-	for (struct mam_redzone *zones = atomic_load(&all); zones; zones = zones->next) {
-		if (!is_usable_at_exit(zones))
-			continue;
-		/* Of other work too. A failure: it is too late for any check. */
-		if (mam_device_enter(&zones->check.device, &visit).result != MAM_DRIVER_SUCCESS)
-			continue;
-		(void)zones->check.device.driver->ctx_synchronize();
-		mam_device_leave(&zones->check.device, &visit);
-		(void)flush(zones);
-		mam_lock_take(&zones->lock);
-		if (!zones->has_ended)
-			check_live(zones, &leaving);
-		mam_lock_release(&zones->lock);
-	}
+	for (struct mam_redzone *zones = atomic_load(&all); zones; zones = zones->next)
+		if (is_usable_at_exit(zones) && !check_pool_at_exit(zones, until_ns, &leaving))
+			mam_log(MAM_LOG_WARN,
+				"pool %s: the red zones are not checked at exit: work still runs",
+				zones->name);
 	if (leaving.is_damaged)
 		stop();
 }

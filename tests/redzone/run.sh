@@ -34,6 +34,11 @@ same "a write past the end of a block that is never freed aborts" 134 "$(run all
 same "and is reported as one of a live block" 1 "$(found 'detected while it was live')"
 same "many frees report before the end" 134 "$(run alloc sync write 1000 free many many exit 0)"
 
+# Here the work of filling red zones takes a minute, as if a kernel did not end.
+same "a program with work that does not end exits" 7 \
+	"$(export FAKE_CUDA_LAG_US=60000000 && timeout 50 "$MAM" run -- "$program" alloc exit 7 2> "$scratch/errors"; echo $?)"
+same "and the unchecked pool is reported" 1 "$(found 'the red zones are not checked at exit: work still runs')"
+
 MAM_FREE=deferred
 export MAM_FREE
 same "frees are strict whatever MAM_FREE is" 134 "$(run alloc free write 20)"
