@@ -83,7 +83,10 @@ static _Atomic int *find(int pid)
 	return state;
 }
 
-/* With 719 in FAKE_CUDA_FAIL_AT, the process cannot continue. */
+/*
+ * With 719 in FAKE_CUDA_FAIL_AT, the process cannot continue. A lock with 600 leaves it locked, which
+ * the real driver should not do.
+ */
 static int change(const char *name, int pid, int from, int to)
 {
 	int result = fake_enter(name), injected = result;
@@ -100,8 +103,11 @@ static int change(const char *name, int pid, int from, int to)
 		if (!state)
 			result = CUDA_ERROR_OPERATING_SYSTEM;
 	}
-	if (state && (result == CUDA_SUCCESS || injected == CUDA_ERROR_LAUNCH_FAILED))
-		*state = result == CUDA_SUCCESS ? to : PROCESS_FAILED;
+	if (state && (result == CUDA_SUCCESS ||
+		      (injected == CUDA_ERROR_NOT_READY && from == PROCESS_RUNNING)))
+		*state = to;
+	else if (state && injected == CUDA_ERROR_LAUNCH_FAILED)
+		*state = PROCESS_FAILED;
 	if (state)
 		munmap(state, sizeof(*state));
 	return fake_leave(name, result, "pid=%d", pid);

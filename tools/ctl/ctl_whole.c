@@ -265,14 +265,16 @@ static const char *outcome(enum state state)
 	}
 }
 
-static void say_not_locked(int pid, unsigned int code)
+static void say_not_locked(int pid, unsigned int code, enum state state)
 {
 	if (code == NOT_READY && !has_ended(pid))
-		message_error("calls or work of process %d have not ended within %d seconds; it "
-			      "continues",
-			      pid, LOCK_MS / 1000);
+		message_error("calls or work of process %d have not ended within %d seconds; %s",
+			      pid, LOCK_MS / 1000, outcome(state));
 	else if (code == ILLEGAL_STATE && !has_ended(pid))
 		message_error("another command suspends or resumes process %d", pid);
+	else if (state != RUNNING && !has_ended(pid))
+		message_error("cuCheckpointProcessLock returned %s for process %d; %s",
+			      name_of(code), pid, outcome(state));
 	else
 		say_code(pid, "cuCheckpointProcessLock", code);
 }
@@ -298,9 +300,9 @@ static bool suspend(int pid)
 
 	if (code != SUCCESS) {
 		/* After a timeout it should run; the lock of another command stays. */
-		if (code != ILLEGAL_STATE && get_state(pid, &state) == SUCCESS)
-			let_run(pid, state);
-		say_not_locked(pid, code);
+		if (code == ILLEGAL_STATE || get_state(pid, &state) != SUCCESS)
+			state = RUNNING;
+		say_not_locked(pid, code, let_run(pid, state));
 		return false;
 	}
 	if (is_interrupted()) {

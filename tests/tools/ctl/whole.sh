@@ -111,6 +111,11 @@ refused "an unlock that always fails" \
 	"$several (CUDA_ERROR_UNKNOWN (999)); its calls of CUDA are still held: try mam ctl PID resume"
 ctl resume
 same "a resume unlocks it" 0 "$(tell check)"
+ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessLock:1:600,cuCheckpointProcessUnlock:1+ suspend --whole
+refused "an unlock that fails after a failed lock" "calls or work of process PID have not ended within 10 seconds; \
+its calls of CUDA are still held: try mam ctl PID resume"
+ctl resume
+same "a resume unlocks it, too" 0 "$(tell check)"
 ctl suspend --whole
 ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessRestore:1:2 resume
 refused "too little memory at the resume" "the device has too little free memory; process PID stays suspended"
@@ -189,6 +194,10 @@ failed_before() # NAME
 	alone
 }
 
+ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessLock:1:719 suspend --whole
+refused "a lock that fails for good" \
+	"cuCheckpointProcessLock returned CUDA_ERROR_LAUNCH_FAILED (719) for process PID; it cannot use CUDA any more"
+failed_before "a lock that failed for good"
 ctl FAKE_CUDA_FAIL_AT=cuCheckpointProcessCheckpoint:1:719 suspend --whole
 refused "a checkpoint that fails for good" "$several (CUDA_ERROR_LAUNCH_FAILED (719)); it cannot use CUDA any more"
 failed_before "a checkpoint that failed for good"
