@@ -5,7 +5,8 @@
  * 1. Start each program under mam run --source=vmm, with a socket by which its processes join.
  * 2. Let one program at a time be awake (turns.h). The others are held at a CUDA call, with their
  *    memory in host memory or in files.
- * 3. Return when all have ended. A signal ends all of them, those that ignore it after 5 seconds.
+ * 3. Return when all have ended. A signal ends all of them, those that ignore it after 5 seconds. The
+ *    programs have received a typed Ctrl-C, too: they get 5 seconds to end by themselves before.
  *
  * Source: nvshare gives programs turns of the GPU, too, and lets managed memory page in and out. We
  * differ in explicit copies at the speed of the bus, and in memory that keeps its kind.
@@ -31,7 +32,8 @@
 #define TURN_DEFAULT 30 /* seconds */
 #define TURN_MAX 86400  /* seconds */
 #define SIGNALED 128    /* plus the number of the signal: the exit status */
-#define GRACE_WAITS 50  /* of a tenth of a second */
+#define GRACE_MS 5000
+#define FOREVER LLONG_MAX
 
 struct settings {
 	uint64_t seconds;
@@ -66,18 +68,22 @@ static const struct args_command command = {
 
 /* lock: none; set by the handler while the only thread waits */
 static volatile sig_atomic_t received;
+static volatile sig_atomic_t is_from_terminal; /* all processes of the group have received it */
 
-static void on_signal(int number)
+static void on_signal(int number, siginfo_t *info, void *context)
 {
-	if (number != SIGCHLD)
-		received = number;
+	(void)context;
+	if (number == SIGCHLD)
+		return;
+	is_from_terminal = info->si_code == SI_KERNEL;
+	received = number;
 }
 
 /* A hangup stays ignored if it was when this process began, as under nohup. */
 static void watch_signals(sigset_t *open)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
-	struct sigaction action = { .sa_handler = on_signal }, before;
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, before;
 	sigset_t blocked;
 
 	sigemptyset(&blocked);
@@ -92,36 +98,68 @@ static void watch_signals(sigset_t *open)
 		sigdelset(open, numbers[i]);
 }
 
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns when all programs have ended, a signal arrived, or at that time. */
+static void serve(struct turns *turns, struct program_list *list, const sigset_t *open,
+		  long long until_ms)
+{
+	static struct pollfd ready[TURNS_PROCESSES_MAX + 1];
+	struct timespec time;
+	long long left;
+	int count, wait_ms;
+
+	while (programs_reap(list) != 0 && received == 0) {
+		left = until_ms - now_ms();
+		if (left <= 0)
+			break;
+		count = turns_prepare(turns, ready, &wait_ms);
+		if (wait_ms >= 0 && wait_ms < left)
+			left = wait_ms;
+		time = (struct timespec){ (time_t)(left / 1000), (long)(left % 1000 * 1000000) };
+		if (ppoll(ready, (nfds_t)count, &time, open) >= 0)
+			turns_serve(turns, ready);
+	}
+}
+
 /* Ends all programs; returns when they have ended. */
 static void end_all(struct turns *turns, struct program_list *list, const sigset_t *open)
 {
 	static const struct timespec a_while = { 0, 100000000 };
-	int waits = 0;
+	const long long patient_until = now_ms() + GRACE_MS;
 
 	programs_signal(list, SIGTERM);
 	turns_signal(turns, SIGTERM);
 	while (programs_reap(list) != 0) {
 		ppoll(NULL, 0, &a_while, open);
-		if (++waits < GRACE_WAITS)
+		if (now_ms() < patient_until)
 			continue;
 		turns_signal(turns, SIGKILL);
 		programs_signal(list, SIGKILL);
 	}
 }
 
-/* Returns when all programs have ended, or a signal arrived. */
-static void serve(struct turns *turns, struct program_list *list, const sigset_t *open)
+/* Returns the signal that ended the programs, or 0. */
+static int run(struct turns *turns, struct program_list *list, const sigset_t *open)
 {
-	static struct pollfd ready[TURNS_PROCESSES_MAX + 1];
-	struct timespec time;
-	int count, wait_ms;
+	int first;
 
-	while (programs_reap(list) != 0 && received == 0) {
-		count = turns_prepare(turns, ready, &wait_ms);
-		time = (struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L };
-		if (ppoll(ready, (nfds_t)count, wait_ms < 0 ? NULL : &time, open) >= 0)
-			turns_serve(turns, ready);
+	serve(turns, list, open, FOREVER);
+	first = received;
+	/* A program that handles Ctrl-C may save its state; one that is held gets its turn for it. */
+	if (first != 0 && is_from_terminal) {
+		received = 0;
+		serve(turns, list, open, now_ms() + GRACE_MS);
 	}
+	if (first != 0)
+		end_all(turns, list, open);
+	return first;
 }
 
 static bool read_settings(const struct settings *settings, struct turns *turns)
@@ -158,7 +196,7 @@ int share_main(int argc, char **argv)
 	static struct program_list list;
 	static struct turns turns;
 	sigset_t open;
-	int first, status;
+	int first, status, signal;
 
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
@@ -173,12 +211,10 @@ int share_main(int argc, char **argv)
 		return STATUS_BAD;
 	if (!programs_start(&list, turns.path))
 		received = SIGTERM;
-	serve(&turns, &list, &open);
-	if (received != 0)
-		end_all(&turns, &list, &open);
+	signal = run(&turns, &list, &open);
 	turns_close(&turns);
-	if (received == 0)
+	if (signal == 0)
 		message_note("%lu switch%s; no program had the GPU for %.1f s", turns.switches,
 			     turns.switches == 1 ? "" : "es", (double)turns.away_ms / 1000);
-	return received != 0 ? SIGNALED + received : programs_status(&list);
+	return signal != 0 ? SIGNALED + signal : programs_status(&list);
 }

@@ -101,6 +101,30 @@ for pid in $pids; do
 done
 same "and all programs" 0 $alive
 
+# A Ctrl-C, which the programs receive, too. Then 5 seconds pass before SIGTERM, or a second Ctrl-C.
+try "the terminal builds" "$CC" -D_GNU_SOURCE -o "$scratch/terminal" "$MAM_SRCDIR/tests/tools/share/terminal.c"
+# shellcheck disable=SC2016 # the programs expand it
+saves='trap "sleep 0.3; echo saved >> $0; exit 0" INT; echo ready >> $0; while :; do sleep 0.1; done'
+# shellcheck disable=SC2016
+ignores='trap "echo saved >> $0" INT; echo ready >> $0; while :; do sleep 0.1; done'
+for programs in "$saves" "$ignores"; do
+	: > "$scratch/lines"
+	mkfifo "$scratch/keys"
+	"$scratch/terminal" "$MAM" share -- sh -c "$programs" "$scratch/lines" -- sh -c "$programs" "$scratch/lines" \
+		< "$scratch/keys" > "$scratch/out" 2>&1 &
+	shares=$!
+	exec 3<> "$scratch/keys"
+	until_true eval '[ "$(grep -c ready "$scratch/lines")" = 2 ]'
+	echo c >&3
+	until_true eval '[ "$(grep -c saved "$scratch/lines")" = 2 ]'
+	echo c >&3
+	wait $shares
+	same "a Ctrl-C: exit status" 130 $?
+	exec 3>&-
+	rm "$scratch/keys"
+	try "the programs could handle it" test "$(grep -c saved "$scratch/lines")" -ge 2
+done
+
 # mam share itself is killed. The programs get a signal; a process of another one resumes.
 : > "$scratch/rounds"
 rm -f "$scratch/limit"
