@@ -47,6 +47,7 @@ static char ring_place[PATH_MAX]; /* lock: draining; "" if the ring has no file 
 static off_t written;             /* lock: draining; bytes of complete segments */
 static char *text;                /* lock: draining; TEXT_BYTES */
 static bool over = true;          /* lock: draining; finished, failed, or not begun */
+static const char *noun;          /* lock: none, set when the file is opened */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started; /* atomic; a thread was requested */
 static atomic_uint calls;   /* atomic; of mam_trace_out_wake(), as a futex */
@@ -151,6 +152,11 @@ static int publish(void)
 	return error != 0 ? error : ring_error;
 }
 
+const char *mam_trace_out_noun(bool has_stacks)
+{
+	return has_stacks ? "profile" : "trace";
+}
+
 static int open_all(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled)
 {
 	struct mam_trace_ring heading = { .magic = MAM_TRACE_RING_MAGIC,
@@ -162,6 +168,7 @@ static int open_all(const char *pattern, bool is_name, bool has_stacks, uint64_t
 					  .text_bytes = has_stacks ? NAMES_BYTES : 0 };
 	int error;
 
+	noun = mam_trace_out_noun(has_stacks);
 	ring_place[0] = '\0';
 	written = 0;
 	over = false;
@@ -196,7 +203,7 @@ static void give_up(const char *why)
 	/* A truncated member would corrupt the whole file; a pipe cannot be truncated. */
 	if (!file.in_place && ftruncate(file.number, written) != 0)
 		why = "cannot write or truncate it";
-	mam_say(MAM_SAY_ERROR, "trace '%s' ends early: %s", file.place, why);
+	mam_say(MAM_SAY_ERROR, "%s '%s' ends early: %s", noun, file.place, why);
 	remove_ring();
 	mam_file_close(&file);
 }
@@ -372,7 +379,7 @@ static void finish(void)
 	remove_ring();
 	error = mam_file_close(&file);
 	if (error != 0)
-		mam_say(MAM_SAY_ERROR, "trace '%s' may be truncated: %s", file.place,
+		mam_say(MAM_SAY_ERROR, "%s '%s' may be truncated: %s", noun, file.place,
 			strerror(error));
 }
 

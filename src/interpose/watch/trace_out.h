@@ -23,6 +23,9 @@
  */
 int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled);
 
+/* For messages: "profile" if the trace has call stacks, otherwise "trace". */
+const char *mam_trace_out_noun(bool has_stacks);
+
 /* Called when a segment is full. */
 void mam_trace_out_wake(void);
 

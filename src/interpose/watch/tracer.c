@@ -135,8 +135,8 @@ static void open_trace(void *unused)
 		at_home = make_home();
 		error = mam_trace_out_open(pattern, false, has_stacks, rate);
 		if (error != 0) {
-			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
-				mam_file_error(error));
+			mam_say(MAM_SAY_ERROR, "cannot write %s '%s': %s",
+				mam_trace_out_noun(has_stacks), pattern, mam_file_error(error));
 			mam_watch_stop(MAM_WATCH_TRACE);
 		}
 		atomic_store_explicit(&state, error == 0 ? OPEN : OVER, memory_order_release);
@@ -516,8 +516,8 @@ void mam_tracer_finish(void)
 		return;
 	pattern = wanted_file(&has_stacks);
 	if (pattern[0] != '\0' && mam_file_is_started_one())
-		mam_say(MAM_SAY_WARN, "trace '%s' was not written: no allocation was intercepted",
-			pattern);
+		mam_say(MAM_SAY_WARN, "%s '%s' was not written: no allocation was intercepted",
+			mam_trace_out_noun(has_stacks), pattern);
 }
 
 void mam_tracer_restart(void)

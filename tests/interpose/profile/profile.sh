@@ -187,7 +187,10 @@ same "sampling: each free has its allocation" "" "$(awk '
 
 watch -- "$probes/probe_watched" limited
 same "no space for the profile: the program runs" "0 joined 1" \
-	"$? $(tail -n 1 "$scratch/out") $(grep -c "^mam: error: cannot write trace '.*': .*too large" "$scratch/err")"
+	"$? $(tail -n 1 "$scratch/out") $(grep -c "^mam: error: cannot write profile '.*': .*too large" "$scratch/err")"
+watch -- true
+try "nothing to profile: one warning" \
+	grep -q "^mam: warning: profile '.*' was not written: no allocation was intercepted" "$scratch/err"
 
 # Python: the native frames up to the interpreter, then those of Python.
 cat > "$APP/train.py" << 'END'
