@@ -13,7 +13,6 @@
 #include "redzone/check.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "source/source.h"
@@ -301,16 +300,6 @@ static void wait_for(const struct mam_check *check, struct CUstream_st *stream)
 	mam_device_leave(&check->device, &visit);
 }
 
-static bool is_over(uint64_t until_ns)
-{
-	static const struct timespec nap = { 0, 1000000 };
-
-	if (mam_clock_ns() >= until_ns)
-		return true;
-	nanosleep(&nap, NULL);
-	return false;
-}
-
 bool mam_check_wait(const struct mam_check *check, uint64_t until_ns)
 {
 	if (until_ns == MAM_CHECK_FOREVER) {
@@ -318,7 +307,7 @@ bool mam_check_wait(const struct mam_check *check, uint64_t until_ns)
 		return true;
 	}
 	while (!mam_check_is_done(check))
-		if (is_over(until_ns))
+		if (mam_clock_ns() >= until_ns)
 			return false;
 	return true;
 }
@@ -341,7 +330,7 @@ bool mam_check_wait_all(const struct mam_check *check, uint64_t until_ns)
 		driver->ctx_synchronize();
 	else
 		while (in_time && driver->event_query(event) == MAM_DRIVER_NOT_READY)
-			in_time = !is_over(until_ns);
+			in_time = mam_clock_ns() < until_ns;
 	if (event != NULL)
 		driver->event_destroy(event);
 	return in_time;

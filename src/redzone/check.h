@@ -82,9 +82,9 @@ bool mam_check_launch(struct mam_check *check);
 bool mam_check_is_done(const struct mam_check *check);
 
 /*
- * mam_check_wait - until mam_check_is_done(), mam_check_wait_all - for all work of the context. False:
- * not until that time of mam_clock_ns(). A driver that cannot record an event after all work is
- * waited for without a limit. pre of the latter: the context is current.
+ * mam_check_wait - until mam_check_is_done(), mam_check_wait_all - for all work of the context. They poll
+ * until that time of mam_clock_ns(). False: not done by then. A driver that cannot record an event after
+ * all work is waited for without a limit. pre of the latter: the context is current.
  */
 bool mam_check_wait(const struct mam_check *check, uint64_t until_ns);
 bool mam_check_wait_all(const struct mam_check *check, uint64_t until_ns);

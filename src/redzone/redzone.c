@@ -233,8 +233,8 @@ static void begin_leaving(struct leaving *leaving)
 }
 
 /*
- * Whether fewer than `goal` blocks have left, and there is time. Each wait is without the lock: no
- * allocation waits for it. *freed: whether blocks returned to the pool.
+ * Whether fewer than `goal` blocks have left, or at exit a launch is in flight, and there is time. Each
+ * wait is without the lock: no allocation waits for it. *freed: whether blocks returned to the pool.
  */
 static bool flush_step(struct mam_redzone *zones, uint64_t goal, uint64_t until_ns, bool *freed)
 {
@@ -249,7 +249,7 @@ static bool flush_step(struct mam_redzone *zones, uint64_t goal, uint64_t until_
 	}
 	if (zones->check.in_flight && mam_check_is_done(&zones->check))
 		collect(zones, &leaving);
-	more = zones->left < goal;
+	more = zones->left < goal || (until_ns != MAM_CHECK_FOREVER && zones->check.in_flight);
 	if (more && !zones->check.in_flight)
 		check_freed(zones, 0);
 	mam_lock_release(&zones->lock);
@@ -286,7 +286,7 @@ static bool check_live(struct mam_redzone *zones, uint64_t until_ns, struct leav
 	uint32_t handle;
 
 	if (mam_pool_is_suspended(zones->pool) || zones->check.in_flight)
-		return true; /* another thread still frees blocks */
+		return !zones->check.in_flight;
 	handle = mam_blocks_next(&zones->blocks, 0);
 	while (handle != 0) {
 		for (; handle != 0 && has_room(zones);
@@ -316,22 +316,6 @@ static bool is_usable_at_exit(struct mam_redzone *zones)
 	return is_usable;
 }
 
-/* Waits for a launch that is in flight. False: it is not done in time. */
-static bool finish_launch(struct mam_redzone *zones, uint64_t until_ns)
-{
-	struct leaving leaving;
-
-	if (!mam_check_wait(&zones->check, until_ns))
-		return false;
-	begin_leaving(&leaving);
-	mam_lock_take(&zones->lock);
-	if (!zones->has_ended && zones->check.in_flight && mam_check_is_done(&zones->check))
-		collect(zones, &leaving);
-	mam_lock_release(&zones->lock);
-	leave(zones, &leaving);
-	return true;
-}
-
 /* False: work still runs. */
 static bool check_pool_at_exit(struct mam_redzone *zones, uint64_t until_ns,
 			       struct leaving *leaving)
@@ -347,8 +331,6 @@ static bool check_pool_at_exit(struct mam_redzone *zones, uint64_t until_ns,
 	if (!in_time)
 		return false;
 	(void)flush(zones, until_ns);
-	if (!finish_launch(zones, until_ns))
-		return false;
 	mam_lock_take(&zones->lock);
 	if (!zones->has_ended)
 		in_time = check_live(zones, until_ns, leaving);

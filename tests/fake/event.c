@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define POLLS_MAX 1000
+
 struct CUevent_st {
 	struct CUevent_st *next;
 	uint64_t done_ns; /* 0: never recorded */
 	uint64_t capture; /* id of the capture that it was last recorded in; 0: none */
 	struct CUctx_st *context;
 	unsigned long long context_id; /* the event is valid as long as the context has this id */
+	uint64_t polled_ns;            /* done_ns when it was last queried */
+	unsigned int polls;            /* queries since then that found it pending */
 };
 
 static struct CUevent_st *events; /* lock: fake */
@@ -162,12 +166,23 @@ int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
 			  (void *)event);
 }
 
+/* On the fake's own clock, a program that polls would wait for as many calls as its work has ticks. */
+static bool is_polled(struct CUevent_st *event)
+{
+	if (event->polled_ns != event->done_ns)
+		event->polls = 0;
+	event->polled_ns = event->done_ns;
+	return ++event->polls > POLLS_MAX && fake_knobs.clock_ns != 0;
+}
+
 int cuEventQuery(struct CUevent_st *event)
 {
 	int result = fake_enter("cuEventQuery");
 
 	if (result == CUDA_SUCCESS)
 		result = check_done(event);
+	if (result == CUDA_SUCCESS && event->done_ns > fake_now() && is_polled(event))
+		fake_timeline_wait(event->done_ns);
 	if (result == CUDA_SUCCESS && event->done_ns > fake_now() && !fake_knobs.hasty)
 		result = CUDA_ERROR_NOT_READY;
 	return fake_leave("cuEventQuery", result, "event=%p", (void *)event);
