@@ -276,5 +276,5 @@ same "it prints nothing about mam's options" "" "$(cat "$scratch/err")"
 try "the object needs neither a CUDA library nor libmam" \
 	sh -c "readelf -d '$preload' | grep NEEDED > '$scratch/needed' && ! grep -E 'cuda|libmam' '$scratch/needed'"
 same "the object exports only functions that it replaces, and those for libmam" "" \
-	"$(nm -D --defined-only "$preload" | awk '{ print $3 }' | grep -v -E '^(cu[A-Z]|cuda[A-Z]|dlsym|dlvsym|_exit|_Exit|mam_interpose_)')"
+	"$(nm -D --defined-only "$preload" | awk '{ print $3 }' | grep -v -E '^(cu[A-Z]|cuda[A-Z]|dlsym|dlvsym|_exit|_Exit|__asan_default_options|mam_interpose_)')"
 finish

@@ -3,10 +3,14 @@
  * elf.c - finds the real dlsym() for an object that defines dlsym() itself, and names addresses.
  *
  * For dlsym(), the dynamic linker would find our own function, so the symbol tables in memory are read instead:
- *   1. visit the loaded objects in their order, which is the order in which the linker searches
- *      them;
- *   2. skip all objects up to and including the one that contains this code;
- *   3. in each later object search for a function of that name (symbols.h).
+ *   1. go through the loaded objects after the one that contains this code, in the order in which the
+ *      linker searches them;
+ *   2. in each, search for a function of that name (symbols.h).
+ *
+ * The list is read without the linker's lock: up to the C library, where the search ends, it has only
+ * objects that were loaded with the program, which are never unloaded. dl_iterate_phdr() would take the
+ * lock, but a sanitizer that calls dlsym() first of all replaces it, and is not ready for calls then. The
+ * same holds for functions of <string.h>.
  *
  * Bound: one pass over the symbols of the objects between this one and the C library, once per
  * process. Other objects after this one that define dlsym are found first, so that such tools keep
@@ -15,26 +19,20 @@
  * An address is named inside of dl_iterate_phdr(): the object that contains it is not unloaded
  * meanwhile, as the list of objects is locked.
  */
-#define _GNU_SOURCE /* dl_iterate_phdr, program_invocation_name */
+#define _GNU_SOURCE /* dladdr1, program_invocation_name */
 #include "interpose/process/elf.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/auxv.h>
 
 #include "interpose/process/objects.h"
 #include "interpose/process/symbols.h"
-
-/* The state of one search. */
-struct search {
-	const char *name; /* wanted */
-	bool behind_us;   /* this object was passed */
-	void *found;
-};
 
 static bool holds(const struct dl_phdr_info *object, const void *address)
 {
@@ -57,28 +55,22 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 	return NULL;
 }
 
-static int visit(struct dl_phdr_info *object, size_t info_bytes, void *user)
-{
-	struct search *search = user;
-
-	(void)info_bytes;
-	if (!search->behind_us) {
-		search->behind_us = holds(object, (const void *)(uintptr_t)mam_elf_next);
-		return 0;
-	}
-	/* The kernel's vdso stores offsets, and does not define the function. */
-	if (strstr(object->dlpi_name, "vdso") != NULL)
-		return 0;
-	search->found = mam_symbols_find(object->dlpi_addr, dynamic_of(object), search->name);
-	return search->found != NULL;
-}
-
 void *mam_elf_next(const char *name)
 {
-	struct search search = { .name = name };
+	const struct link_map *object = NULL;
+	void *found = NULL;
+	Dl_info info;
 
-	mam_objects_visit(visit, &search);
-	return search.found;
+	mam_objects_enter();
+	if (dladdr1((const void *)(uintptr_t)mam_elf_next, &info, (void **)&object,
+		    RTLD_DL_LINKMAP) == 0)
+		object = NULL;
+	mam_objects_leave();
+	while (found == NULL && object != NULL && (object = object->l_next) != NULL)
+		/* The kernel's vdso stores offsets, and does not define the function. */
+		if (object->l_addr != getauxval(AT_SYSINFO_EHDR))
+			found = mam_symbols_find(object->l_addr, object->l_ld, name);
+	return found;
 }
 
 struct naming {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf.h - searches the loaded objects without dlsym() and dladdr().
+ * elf.h - searches the loaded objects without dlsym().
  */
 #ifndef MAM_INTERPOSE_ELF_H
 #define MAM_INTERPOSE_ELF_H
@@ -13,7 +13,7 @@
 
 /*
  * mam_elf_next - return the first definition of the function `name` in the objects loaded after
- * this one, or NULL.
+ * this one, or NULL. pre: this object was loaded with the program.
  */
 void *mam_elf_next(const char *name);
 

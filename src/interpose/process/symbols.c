@@ -7,14 +7,13 @@
  *
  * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it.
  * Bound: one pass over the object's symbols. Allocates no memory and calls no other function, so it
- * may run in an auditor.
+ * may run in an auditor, and before a sanitizer that replaces strcmp() is ready.
  */
 #include "interpose/process/symbols.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The required parts of an object's dynamic section. */
 struct symbols {
@@ -58,7 +57,7 @@ static uint32_t symbol_count(const struct symbols *symbols)
 
 static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * entry, struct symbols *symbols)
 {
-	memset(symbols, 0, sizeof(*symbols));
+	*symbols = (struct symbols){ .table = NULL };
 	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
 		const void *address = dynamic_address(base, entry->d_un.d_ptr);
 
@@ -75,6 +74,15 @@ static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * entry, struct symbol
 	return true;
 }
 
+static bool is_equal(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
 void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name)
 {
 	struct symbols symbols;
@@ -86,7 +94,7 @@ void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *n
 
 		if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
 			continue;
-		if (strcmp(symbols.names + symbol->st_name, name) == 0)
+		if (is_equal(symbols.names + symbol->st_name, name))
 			return (void *)(base + symbol->st_value);
 	}
 	return NULL;

@@ -2,6 +2,7 @@
 /*
  * unwind.c - see unwind.h.
  */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "interpose/profile/unwind.h"
 
 #include <dlfcn.h>
@@ -28,6 +29,15 @@ static struct {
 	atomic_uint threads; /* atomic; now in libunwind */
 } __attribute__((aligned(64))) inside[STRIPES];
 
+/*
+ * libunwind locks a mutex when a thread ends, after ThreadSanitizer's part of the thread has ended: the
+ * program would crash there.
+ */
+static bool has_thread_sanitizer(void)
+{
+	return mam_real_linker()->dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 static int load(void)
 {
 	int is = NEW, loaded = SLOW;
@@ -35,7 +45,7 @@ static int load(void)
 
 	if (!atomic_compare_exchange_strong(&state, &is, LOADING))
 		return is;
-	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	library = has_thread_sanitizer() ? NULL : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	found = library == NULL ? NULL : mam_real_linker()->dlsym(library, "unw_backtrace");
 	if (found != NULL) {
 		memcpy(&libunwind, &found, sizeof(libunwind));

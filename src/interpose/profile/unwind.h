@@ -4,8 +4,8 @@
  *
  *   1. libunwind's unw_backtrace() remembers for each return address how to find the next frame. It
  *      is loaded at the first stack, for mam alone (RTLD_LOCAL).
- *   2. If libunwind.so.8 is missing, or while another thread loads it, the C library's backtrace()
- *      unwinds.
+ *   2. If libunwind.so.8 is missing, or while another thread loads it, or under ThreadSanitizer, the C
+ *      library's backtrace() unwinds.
  *   3. libunwind 1.6 never forgets an address. After code that was on a stack is unloaded, other
  *      code may be loaded there, and libunwind would read wild addresses. From then on backtrace()
  *      unwinds. The same applies to the child of a fork if another thread was in libunwind, whose

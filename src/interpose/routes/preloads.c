@@ -60,6 +60,18 @@ static bool is_cuda(const char *path)
 	return strncmp(file, "libcudart", 9) == 0 || strncmp(file, "libcuda.", 8) == 0;
 }
 
+/*
+ * libasan, to which a program built with -fsanitize=address is linked, calls this function if the program has
+ * none of its own. It would refuse to start after a preloaded object. It may follow mam: the two
+ * replace other functions.
+ */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
+
 void mam_preloads_check(void)
 {
 	const char *list = secure_getenv("LD_PRELOAD");

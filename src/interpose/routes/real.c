@@ -23,6 +23,7 @@
 #include "interpose/process/altstack.h"
 #include "interpose/process/elf.h"
 #include "interpose/process/objects.h"
+#include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
 
 enum { KEPT_NOT, KEPT_SOON, KEPT };
@@ -61,7 +62,7 @@ static void keep(atomic_int *kept, void *place, const void *answers, size_t byte
 		sched_yield();
 }
 
-/* Used only if the C library has no dlsym: every lookup fails then. */
+/* Used only if the C library has no dlsym after this object: every lookup fails then. */
 static void *no_dlsym(void *handle, const char *name)
 {
 	(void)handle;
@@ -75,6 +76,12 @@ static void *no_dlvsym(void *handle, const char *name, const char *version)
 	return no_dlsym(handle, name);
 }
 
+/* Objects after one that libmam.so loaded may be unloaded, and none is the C library. */
+static void *next_of(const char *name)
+{
+	return mam_init_is_alone() ? NULL : mam_elf_next(name);
+}
+
 const struct mam_real_linker *mam_real_linker(void)
 {
 	struct mam_real_linker answers = { no_dlsym, no_dlvsym, NULL };
@@ -82,13 +89,13 @@ const struct mam_real_linker *mam_real_linker(void)
 
 	if (is_kept(&linker_kept))
 		return &linker;
-	found = mam_elf_next("dlsym");
+	found = next_of("dlsym");
 	if (found != NULL)
 		*(void **)&answers.dlsym = found;
-	found = mam_elf_next("dlvsym");
+	found = next_of("dlvsym");
 	if (found != NULL)
 		*(void **)&answers.dlvsym = found;
-	*(void **)&answers.exit = mam_elf_next("_exit");
+	*(void **)&answers.exit = next_of("_exit");
 	keep(&linker_kept, &linker, &answers, sizeof(answers));
 	return &linker;
 }
