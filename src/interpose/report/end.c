@@ -73,7 +73,7 @@ static void say_all(void)
 	if (!awake && !mam_file_is_started_one())
 		return;
 	if (!awake && secure_getenv("MAM_STATS") == NULL && secure_getenv("MAM_TRACE") == NULL &&
-	    secure_getenv("MAM_LEAKS") == NULL)
+	    secure_getenv("MAM_PROFILE") == NULL && secure_getenv("MAM_LEAKS") == NULL)
 		return;
 	if (mam_init_is_alone()) {
 		mam_file_hush(&signals);
