@@ -27,6 +27,14 @@ static size_t mapping_bytes(const struct fake_block *block)
 	return end - mapping_base(block);
 }
 
+static bool is_exportable(const struct fake_block *block)
+{
+	const struct fake_block *physical =
+		block->origin == FAKE_MAPPED ? fake_memory_of_id(block->physical) : NULL;
+
+	return physical && physical->exportable;
+}
+
 static int attribute_of(const struct fake_block *block, int attribute, unsigned long long address,
 			void *data)
 {
@@ -57,6 +65,9 @@ static int attribute_of(const struct fake_block *block, int attribute, unsigned 
 	case POINTER_RANGE_START: *(unsigned long long *)data = block->base; return CUDA_SUCCESS;
 	case POINTER_RANGE_SIZE: *(size_t *)data = block->bytes; return CUDA_SUCCESS;
 	case POINTER_MAPPED: *(unsigned int *)data = 1; return CUDA_SUCCESS;
+	case POINTER_HANDLE_TYPES:
+		*(unsigned long long *)data = is_exportable(block);
+		return CUDA_SUCCESS;
 	case POINTER_MAPPING_SIZE: *(size_t *)data = mapping_bytes(block); return CUDA_SUCCESS;
 	case POINTER_MAPPING_BASE:
 		*(unsigned long long *)data = mapping_base(block);
@@ -89,6 +100,7 @@ static bool write_null(int attribute, void *data)
 	case POINTER_BUFFER_ID:
 	case POINTER_RANGE_START:
 	case POINTER_RANGE_SIZE:
+	case POINTER_HANDLE_TYPES:
 	case POINTER_MAPPING_SIZE:
 	case POINTER_MAPPING_BASE: *(unsigned long long *)data = 0; return true;
 	case POINTER_MEMORY_TYPE:

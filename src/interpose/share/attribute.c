@@ -13,7 +13,10 @@
  *
  * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here, and
  * no IPC handle, which mam has. It cannot set SYNC_MEMOPS there, so that call returns the driver's
- * error, and the value is always 0.
+ * error, and the value is always 0. Its pieces can be exported, but the program gets no handle of
+ * them: ALLOWED_HANDLE_TYPES is 0, as for memory of cuMemAlloc, or a library would try to export a
+ * block instead of requesting its IPC handle. A mapping has the pages of one block, whichever
+ * pieces they are in.
  *
  * A block of another process, opened by a handle of mam's, is a separate allocation here too: it
  * has its own range and ID. Whether its copies are synchronous is known for its chunk only.
@@ -45,6 +48,7 @@
 #include "interpose/watch/watch.h"
 
 #define UNUSED_ADDRESS 512
+#define MAPPING_PAGE ((uintptr_t)2 << 20)
 
 /* CUpointer_attribute. */
 enum {
@@ -53,7 +57,10 @@ enum {
 	BUFFER_ID = 7,
 	IPC_CAPABLE = 10,
 	RANGE_START_ADDR = 11,
-	RANGE_SIZE = 12
+	RANGE_SIZE = 12,
+	ALLOWED_HANDLE_TYPES = 14,
+	MAPPING_SIZE = 18,
+	MAPPING_BASE_ADDR = 19
 };
 
 enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_OPENED };
@@ -111,6 +118,16 @@ static void watch(enum mam_table_id function, enum mam_road road, enum space spa
 					  .device = -1 });
 }
 
+/* The whole pages that contain the block, as if it were mapped alone. */
+static uintptr_t mapping_of(const struct mam_segment_info *block, size_t *bytes)
+{
+	uintptr_t from = (uintptr_t)block->base, to = from + block->bytes;
+
+	from -= from % MAPPING_PAGE;
+	*bytes = (to + MAPPING_PAGE - 1) / MAPPING_PAGE * MAPPING_PAGE - from;
+	return from;
+}
+
 /*
  * Writes a value of the attribute's type to the program's variable. Other attributes keep the
  * driver's value.
@@ -118,6 +135,7 @@ static void watch(enum mam_table_id function, enum mam_road road, enum space spa
 static void override(int attribute, const struct found *found, void *value)
 {
 	const struct mam_segment_info *block = &found->block;
+	size_t bytes;
 	uint64_t id;
 
 	switch (attribute) {
@@ -137,6 +155,20 @@ static void override(int attribute, const struct found *found, void *value)
 		if (found->context != NULL && found->space == SPACE_BLOCK)
 			*(unsigned int *)value =
 				mam_mapped_is_exportable(mam_pools_device(found->context));
+		break;
+	case ALLOWED_HANDLE_TYPES:
+		if (found->context != NULL)
+			*(unsigned int *)value = 0;
+		break;
+	case MAPPING_BASE_ADDR:
+		if (found->context != NULL)
+			*(uintptr_t *)value = mapping_of(block, &bytes);
+		break;
+	case MAPPING_SIZE:
+		if (found->context != NULL) {
+			(void)mapping_of(block, &bytes);
+			*(size_t *)value = bytes;
+		}
 		break;
 	case BUFFER_ID:
 		if (mam_marks_buffer_id(block->base, &id))

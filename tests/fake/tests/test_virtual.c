@@ -203,7 +203,7 @@ START_TEST(pointers_to_mapped_memory_have_own_attributes)
 {
 	struct CUctx_st *context = (struct CUctx_st *)7;
 	struct cu_ipc_handle ipc;
-	unsigned long long address, handle;
+	unsigned long long address, handle, types = 7;
 	unsigned int on = 1, capable = 7;
 	int device = 7;
 
@@ -220,6 +220,8 @@ START_TEST(pointers_to_mapped_memory_have_own_attributes)
 	ck_assert_int_eq(device, 0);
 	cuda.cuPointerGetAttribute(&capable, POINTER_IPC_CAPABLE, address);
 	ck_assert_uint_eq(capable, 0);
+	cuda.cuPointerGetAttribute(&types, POINTER_HANDLE_TYPES, address);
+	ck_assert_uint_eq(types, 0);
 	ck_assert_int_eq(cuda.cuMemExportToShareableHandle(&on, handle, 1, 0),
 			 CUDA_ERROR_NOT_SUPPORTED);
 }
@@ -231,7 +233,7 @@ START_TEST(exported_memory_is_imported_by_its_descriptor)
 							 .handle_types = 1,
 							 .location = { 1, 0 } };
 	struct cu_memory_properties properties = { 0 };
-	unsigned long long address, handle, imported;
+	unsigned long long address, handle, imported, types = 7;
 	unsigned char byte = 7;
 	int file = -1;
 
@@ -239,6 +241,8 @@ START_TEST(exported_memory_is_imported_by_its_descriptor)
 	ck_assert_int_eq(cuda.cuMemAddressReserve(&address, 4 * MIB, 0, 0, 0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemCreate(&handle, 2 * MIB, &exportable, 0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemMap(address, 2 * MIB, 0, handle, 0), CUDA_SUCCESS);
+	cuda.cuPointerGetAttribute(&types, POINTER_HANDLE_TYPES, address);
+	ck_assert_uint_eq(types, 1);
 	ck_assert_int_eq(cuda.cuMemSetAccess(address, 2 * MIB, &read_write, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 9, 2 * MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemExportToShareableHandle(&file, handle, 2, 0),

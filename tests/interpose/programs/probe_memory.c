@@ -56,6 +56,24 @@ static void ranges(void)
 	SHOW(cuMemFree_v2(a));
 }
 
+static void show_mapping(unsigned long long address, unsigned long long block, size_t bytes)
+{
+	unsigned long long types = 9, mapping = 0;
+	size_t mapped = 0;
+	int names[] = { POINTER_HANDLE_TYPES, POINTER_MAPPING_BASE, POINTER_MAPPING_SIZE };
+	void *values[] = { &types, &mapping, &mapped };
+
+	SHOW(cuPointerGetAttribute(&types, POINTER_HANDLE_TYPES, address));
+	SHOW(cuPointerGetAttribute(&mapping, POINTER_MAPPING_BASE, address));
+	SHOW(cuPointerGetAttribute(&mapped, POINTER_MAPPING_SIZE, address));
+	for (int i = 0; i < 2; i++) {
+		printf("can be exported as %llu, is inside the mapping %d\n", types,
+		       mapping <= block && block + bytes <= mapping + mapped);
+		types = mapping = mapped = 0;
+		SHOW(cuPointerGetAttributes(3, names, values, address));
+	}
+}
+
 static void show_attributes(unsigned long long address, unsigned long long block)
 {
 	unsigned long long start_address = 0, pointer = 0;
@@ -76,6 +94,7 @@ static void show_attributes(unsigned long long address, unsigned long long block
 	SHOW(cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, address));
 	SHOW(cuPointerGetAttribute(&size, POINTER_RANGE_SIZE, address));
 	printf("size %zu\n", size);
+	show_mapping(address, block, size);
 }
 
 static void attributes(void)
@@ -88,6 +107,9 @@ static void attributes(void)
 	show_attributes(a, a);
 	show_attributes(a + 999, a);
 	show_attributes(b + MIB, b);
+	SHOW(cuMemAlloc_v2(&c, 40 * MIB)); /* of several pieces */
+	show_attributes(c + MIB, c);
+	SHOW(cuMemFree_v2(c));
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, a));
 	SHOW(cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, 4096));
