@@ -50,7 +50,7 @@ static int attribute_of(const struct fake_block *block, int attribute, unsigned 
 		*(unsigned long long *)data = address;
 		return CUDA_SUCCESS;
 	case POINTER_SYNC_MEMOPS:
-		if (block->origin == FAKE_MAPPED)
+		if (block->origin == FAKE_MAPPED && !fake_knobs.sync_memops)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		*(unsigned int *)data = block->sync_memops;
 		return CUDA_SUCCESS;

@@ -41,6 +41,7 @@ struct fake_knobs {
 	uint64_t lag_ns;             /* time of one copy or fill */
 	uint64_t lag_seed;           /* not 0: seed of random times up to lag_ns */
 	bool host_access;            /* may host code access device memory? */
+	bool sync_memops;            /* SYNC_MEMOPS of new device memory */
 	uint64_t clock_ns;           /* time per call on the fake's own clock; 0: the real clock */
 	int mappers;                 /* number of devices, from 0, with virtual memory management */
 	enum fake_link links[FAKE_DEVICES][FAKE_DEVICES]; /* symmetric */

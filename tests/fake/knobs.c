@@ -206,6 +206,7 @@ void fake_knobs_read(void)
 	fake_knobs.first = (int)read_number("FAKE_CUDA_FIRST", 0, FAKE_DEVICES);
 	fake_knobs.hasty = read_number("FAKE_CUDA_HASTY", 0, 1);
 	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
+	fake_knobs.sync_memops = read_number("FAKE_CUDA_SYNC_MEMOPS", 0, 1);
 	read_memory();
 	read_links();
 	read_rules();

@@ -194,6 +194,7 @@ static void free_bytes(const struct fake_block *block)
 int fake_memory_add(struct fake_block *block)
 {
 	block->id = ++last_id;
+	block->sync_memops = fake_knobs.sync_memops && block->kind == FAKE_DEVICE;
 	return insert(block);
 }
 

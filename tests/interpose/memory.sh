@@ -26,6 +26,16 @@ no_flag() # SCENE
 	try "$1, without SYNC_MEMOPS" cmp "$scratch/wanted" "$scratch/out"
 	same "$1: one message" 1 "$(grep -c 'warning: .*SYNC_MEMOPS cannot .*; use --source=cudamalloc$' "$scratch/err")"
 }
+# With a driver that sets the flag on all memory, programs can set and clear it on either source.
+for policy in strict deferred; do
+	for scene in synchronous resets processes; do
+		set=FAKE_CUDA_SYNC_MEMOPS=1 run="--free $policy" same_run "$policy: $scene, set at first" "$probe" $scene
+	done
+done
+for call in 1 2 3; do
+	set="FAKE_CUDA_SYNC_MEMOPS=1 FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call" same_run "set at first, call $call fails" \
+		"$probe" synchronous
+done
 if [ "$MAM_SOURCE" = vmm ]; then
 	no_flag synchronous
 	no_flag resets

@@ -5,15 +5,17 @@
  *
  *   range: cuMemGetAddressRange, RANGE_START_ADDR, RANGE_SIZE    the block, and its requested size
  *   BUFFER_ID             the block's own ID, a new one after the block was freed
- *   SYNC_MEMOPS           the value set for this block. The driver can set it for a chunk only, so
- *                         neighbors' copies become synchronous too, until the last block for which
- *                         it is set is freed
+ *   SYNC_MEMOPS           the value set for this block, at first the driver's for new memory: 0, or 1
+ *                         with driver 580. The driver can set it for a chunk only. If it is 0 at
+ *                         first, neighbors' copies become synchronous too, until the last block for
+ *                         which it is set is freed. If it is 1, chunks keep it, and copies of a
+ *                         block for which it was cleared remain synchronous
  *   everything else       the driver's value for the chunk: context, device, mapping
  *   dma-buf handles       only for ranges inside one block
  *
  * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here, and
- * no IPC handle, which mam has. It cannot set SYNC_MEMOPS there, so that call returns the driver's
- * error, and the value is always 0. Its pieces can be exported, but the program gets no handle of
+ * no IPC handle, which mam has. It cannot change SYNC_MEMOPS there: if it is not 1 from the start, that
+ * call returns the driver's error, and the value is always 0. Its pieces can be exported, but the program gets no handle of
  * them: ALLOWED_HANDLE_TYPES is 0, as for memory of cuMemAlloc, or a library would try to export a
  * block instead of requesting its IPC handle. A mapping has the pages of one block, whichever
  * pieces they are in.
@@ -77,6 +79,25 @@ struct found {
  * under it, with the guard up, which takes no lock of mam's.
  */
 static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The driver's SYNC_MEMOPS of new memory, -1: not known yet. */
+static atomic_int first_value = -1;
+
+/*
+ * Called before the first change of a chunk's flag, so `memory` has the driver's value still. A
+ * thread that read it later than another one changed it does not store it.
+ */
+static bool is_synchronous_at_first(uintptr_t memory)
+{
+	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
+	int unknown = -1;
+	unsigned int on = 0;
+
+	if (atomic_load(&first_value) < 0 && real != NULL &&
+	    real(&on, SYNC_MEMOPS, memory) == MAM_CUDA_SUCCESS)
+		atomic_compare_exchange_strong(&first_value, &unknown, on != 0);
+	return atomic_load(&first_value) == 1;
+}
 
 static struct found find(unsigned long long address)
 {
@@ -146,10 +167,9 @@ static void override(int attribute, const struct found *found, void *value)
 	case RANGE_START_ADDR: *(void **)value = block->base; break;
 	case RANGE_SIZE: *(size_t *)value = block->requested; break;
 	case SYNC_MEMOPS:
-		if (found->context != NULL)
-			*(unsigned int *)value = 0;
-		else if (found->space == SPACE_BLOCK)
-			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
+		if (found->space == SPACE_BLOCK)
+			*(unsigned int *)value = mam_marks_is_synchronous(block->base) !=
+						 is_synchronous_at_first((uintptr_t)block->base);
 		break;
 	case IPC_CAPABLE:
 		if (found->context != NULL && found->space == SPACE_BLOCK)
@@ -199,8 +219,11 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 	mam_init_depth++;
 	found = find(address);
 	answer = real(value, attribute, found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
-	if (found.context != NULL && is_unknown(answer, attribute))
+	if (found.context != NULL && is_unknown(answer, attribute)) {
 		answer = MAM_CUDA_SUCCESS;
+		if (attribute == SYNC_MEMOPS)
+			*(unsigned int *)value = 0;
+	}
 	if (answer == MAM_CUDA_SUCCESS && is_block(found.space))
 		override(attribute, &found, value);
 	watch(MAM_TABLE_cuPointerGetAttribute, road, found.space, answer);
@@ -247,15 +270,23 @@ int cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
 MAM_THUNK(cuPointerGetAttributes);
 
 /*
- * The driver refuses the flag for mapped memory. Clearing it succeeds, since it is not set.
+ * The driver refuses to change the flag of mapped memory. It need not if it is 1 from the start:
+ * setting it changes nothing, and where it is cleared copies may be synchronous.
  */
-static int judge_mapped(int answer, const void *value)
+static int judge_mapped(int answer, const void *value, const struct found *found)
 {
+	const struct mam_segment_info *block = &found->block;
+	bool wanted = *(const unsigned int *)value != 0;
 	static atomic_bool said;
 
 	if (answer != MAM_CUDA_NOT_SUPPORTED)
 		return answer;
-	if (*(const unsigned int *)value == 0)
+	if (is_synchronous_at_first((uintptr_t)block->base)) {
+		if (found->space == SPACE_BLOCK)
+			mam_marks_set_synchronous(block->base, block->chunk_base, !wanted);
+		return MAM_CUDA_SUCCESS;
+	}
+	if (!wanted)
 		return MAM_CUDA_SUCCESS;
 	if (!atomic_exchange(&said, true))
 		mam_say(MAM_SAY_WARN,
@@ -265,17 +296,25 @@ static int judge_mapped(int answer, const void *value)
 }
 
 /*
- * Sets the chunk's flag with its first block and clears it with its last. If there is no memory for
- * the mark, only the driver's flag is set: it applies to the block's neighbors too, and is never
- * cleared.
+ * Sets the chunk's flag with its first block and clears it with its last; a flag that is 1 from the
+ * start stays. If there is no memory for the mark, only the driver's flag is set: it applies to the
+ * block's neighbors too, and is never cleared.
  */
 static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *value,
 			   const struct mam_segment_info *block)
 {
 	bool wanted = *(const unsigned int *)value != 0, before;
 	int answer = MAM_CUDA_SUCCESS;
+	const unsigned int on = 1;
 
 	pthread_mutex_lock(&switch_lock);
+	if (is_synchronous_at_first((uintptr_t)block->chunk_base)) {
+		answer = real(&on, SYNC_MEMOPS, (uintptr_t)block->chunk_base);
+		if (answer == MAM_CUDA_SUCCESS)
+			mam_marks_set_synchronous(block->base, block->chunk_base, !wanted);
+		pthread_mutex_unlock(&switch_lock);
+		return answer;
+	}
 	before = mam_marks_is_synchronous(block->base);
 	mam_marks_set_synchronous(block->base, block->chunk_base, false);
 	if (!mam_marks_chunk_is_synchronous(block->chunk_base))
@@ -305,7 +344,7 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 		answer = real(value, attribute,
 			      found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
 	if (found.context != NULL && attribute == SYNC_MEMOPS)
-		answer = judge_mapped(answer, value);
+		answer = judge_mapped(answer, value, &found);
 	watch(MAM_TABLE_cuPointerSetAttribute, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
@@ -322,7 +361,7 @@ void mam_attribute_not_synchronous(void *chunk)
 	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
 	const unsigned int off = 0;
 
-	if (real == NULL || !mam_capture_hold())
+	if (real == NULL || atomic_load(&first_value) == 1 || !mam_capture_hold())
 		return;
 	pthread_mutex_lock(&switch_lock);
 	if (!mam_marks_chunk_is_synchronous(chunk))

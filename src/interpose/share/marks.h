@@ -22,7 +22,10 @@
  */
 bool mam_marks_buffer_id(const void *block, uint64_t *id);
 
-/* Whether copies of the block are synchronous, as set for this block. */
+/*
+ * Whether copies of the block are synchronous, as set for this block. Where they are with new
+ * memory, attribute.c keeps the opposite here: that this was cleared for the block.
+ */
 bool mam_marks_is_synchronous(const void *block);
 
 /* Sets that. Returns false if there is no memory for the mark. */
