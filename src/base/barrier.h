@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 
-/* mam_barrier_prepare - registers with the kernel, once. False: threads must fence themselves. */
+/*
+ * mam_barrier_prepare - registers with the kernel, once; a process with one thread did when it
+ * loaded this code. False: threads must fence themselves.
+ */
 bool mam_barrier_prepare(void);
 
 /* mam_barrier_all - the fence. Does nothing if threads use their own fences. */
