@@ -10,7 +10,7 @@
  * (quiesce).
  *
  * Other processes can get such memory only as a file descriptor (exportable), not by
- * cudaIpcGetMemHandle. SYNC_MEMOPS cannot be set on it. vmm_access.h describes which devices use
+ * cudaIpcGetMemHandle. SYNC_MEMOPS cannot be changed on it. vmm_access.h describes which devices use
  * it.
  */
 #include <stdlib.h>
