@@ -17,13 +17,6 @@
  */
 #include "torch_memory.h"
 
-/* Calls a function of `native` that not every version of PyTorch has. */
-#define NATIVE(call)                                     \
-	[&](auto *torch) {                               \
-		if constexpr (requires { torch->call; }) \
-			return torch->call;              \
-	}(native)
-
 namespace
 {
 
@@ -124,12 +117,12 @@ class Allocator final : public Memory
 				block = std::move(found->second);
 				blocks.erase(found);
 			}
-			if (block.bytes) {
+			if (block.bytes && block.is_counted) {
 				count(of(block.device), block, false);
 				for (auto action :
 				     { TraceEntry::FREE_REQUESTED, TraceEntry::FREE_COMPLETED })
-					trace(action, block.device, address, block.bytes,
-					      block.stream, context);
+					trace(action, block.device, address, block.requested,
+					      block.stream, context ? context : block.context);
 				report(of(block.device), block.device, address,
 				       -static_cast<int64_t>(block.bytes));
 			}
@@ -180,7 +173,7 @@ class Allocator final : public Memory
 
 	bool isEnabled() const override
 	{
-		return true;
+		return native->isEnabled();
 	}
 
 	std::string name() override
@@ -218,33 +211,13 @@ class Allocator final : public Memory
 	double getMemoryFraction(DeviceIndex index)
 	{
 		std::lock_guard guard(lock);
-		return of(index).fraction;
+		return fraction_of(of(index));
 	}
 
 	void setMemoryFraction(double fraction, DeviceIndex index) override
 	{
-		const c10::cuda::CUDAGuard on(index);
-		device &d = of(index);
-		size_t unused, total, limit;
-		mam_pool *pool;
-
-		TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction);
-		C10_CUDA_CHECK(cudaMemGetInfo(&unused, &total));
-		TORCH_CHECK(mam_pool_default(index, &pool) == MAM_OK, "mam has no pool");
-		d.is_used = true;
-		{
-			std::lock_guard guard(lock);
-			if (!d.has_limit)
-				mam_pool_limit(pool, &d.limit);
-			d.has_limit = true;
-			d.fraction = fraction;
-			limit = std::max<size_t>(1, static_cast<size_t>(fraction * total));
-			if (d.limit && d.limit < limit)
-				limit = d.limit;
-			else if (fraction == 1)
-				limit = d.limit;
-		}
-		mam_pool_set_limit(pool, limit);
+		set_fraction(fraction, index);
+		native->setMemoryFraction(fraction, index);
 	}
 
 	SegmentSizes getExpandableSegmentSizes(DeviceIndex index)
@@ -344,9 +317,9 @@ class Allocator final : public Memory
 					   [](const TraceEntry &a, const TraceEntry &b) {
 						   return a.time_.t_ < b.time_.t_;
 					   });
-			if (entries.size() > trace_max)
+			if (entries.size() > trace_max())
 				entries.erase(entries.begin(),
-					      entries.end() - static_cast<ptrdiff_t>(trace_max));
+					      entries.end() - static_cast<ptrdiff_t>(trace_max()));
 		}
 		std::sort(result.segments.begin(), result.segments.end(),
 			  [](const auto &a, const auto &b) { return a.address < b.address; });
@@ -363,40 +336,6 @@ class Allocator final : public Memory
 		return take_snapshot(id, true);
 	}
 
-	void record(bool is_on, interface::CreateContextFn create, size_t entries,
-		    RecordContext least, bool clears, const std::vector<std::string> &skip)
-	{
-		std::lock_guard guard(lock);
-		recorder = is_on ? create : nullptr;
-		when = is_on ? least : RecordContext::NEVER;
-		trace_max = std::max<size_t>(1, entries);
-		skipped = { skip.begin(), skip.end() };
-		is_recording = is_on;
-		is_traced = is_on || !trackers.empty();
-		for (auto &d : devices)
-			if (clears || !is_on)
-				d->trace.clear();
-	}
-
-	void recordHistory(bool is_on, interface::CreateContextFn create, size_t entries,
-			   RecordContext least, bool clears, const std::vector<std::string> &skip)
-	{
-		NATIVE(recordHistory(is_on, create, entries, least, clears, skip));
-		record(is_on, create, entries, least, clears, skip);
-	}
-
-	void recordHistory(bool is_on, interface::CreateContextFn create, size_t entries,
-			   RecordContext least, bool clears)
-	{
-		NATIVE(recordHistory(is_on, create, entries, least, clears));
-		record(is_on, create, entries, least, clears, {});
-	}
-
-	bool isHistoryEnabled() override
-	{
-		return is_recording;
-	}
-
 	Context getContextForPointer(const void *address)
 	{
 		const block block = find(address);
@@ -409,21 +348,6 @@ class Allocator final : public Memory
 		}(native);
 	}
 
-	void recordAnnotation(const std::vector<std::pair<std::string, std::string>> &pairs)
-	{
-		NATIVE(recordAnnotation(pairs));
-	}
-
-	void pushCompileContext(std::string &text)
-	{
-		NATIVE(pushCompileContext(text));
-	}
-
-	void popCompileContext()
-	{
-		NATIVE(popCompileContext());
-	}
-
 	void attachOutOfMemoryObserver(interface::OutOfMemoryObserver observer) override
 	{
 		native->attachOutOfMemoryObserver(observer);
@@ -434,16 +358,6 @@ class Allocator final : public Memory
 	attachOomRejectionObserver(std::function<void(int64_t, size_t, size_t, size_t)> observer)
 	{
 		NATIVE(attachOomRejectionObserver(observer));
-	}
-
-	void attachAllocatorTraceTracker(interface::AllocatorTraceTracker tracker) override
-	{
-		native->attachAllocatorTraceTracker(tracker);
-		{
-			std::lock_guard guard(lock);
-			trackers.push_back(std::move(tracker));
-			is_traced = true;
-		}
 	}
 
 	/* Private pools */
@@ -618,9 +532,13 @@ class Allocator final : public Memory
 		C10_CUDA_CHECK(
 			cudaIpcOpenMemHandle(&address, handle, cudaIpcMemLazyEnablePeerAccess));
 		std::shared_ptr<void> open(address, [this, text, index](void *opened) {
-			const c10::cuda::CUDAGuard on(index);
+			try {
+				const c10::cuda::CUDAGuard on(index);
 
-			C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(opened));
+				C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(opened));
+			} catch (const c10::Error &) {
+				return; /* the process ends */
+			}
 			std::lock_guard guard(lock);
 			const auto found = imports.find(text);
 			if (found != imports.end() && found->second.expired())

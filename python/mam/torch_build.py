@@ -23,7 +23,7 @@ from typing import Any, List
 from mam.native import Error
 
 _SOURCES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
-            for name in ("torch_allocator.cpp", "torch_memory.h")]
+            for name in ("torch_allocator.cpp", "torch_memory.h", "torch_history.h")]
 
 
 def load() -> Any:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch_memory.h - the blocks, statistics and traces of torch_allocator.cpp.
+ * torch_memory.h - the blocks and statistics of torch_allocator.cpp.
  *
  * Locks: `native` obtains segments from mam with its own lock held, which takes `lock`. So no function
  * calls `native` with `lock` held. `merging` is taken before both. No Python code runs with a lock
@@ -9,203 +9,26 @@
 #ifndef MAM_TORCH_MEMORY_H
 #define MAM_TORCH_MEMORY_H
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
-#include <string>
-#include <thread>
-#include <unordered_map>
-#include <vector>
+#include <bit>
 
-#include <c10/core/impl/GPUTrace.h>
-#include <c10/cuda/CUDAAllocatorConfig.h>
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/util/ApproximateClock.h>
-#include <torch/csrc/cuda/CUDAPluggableAllocator.h>
-
-#include <mam/plug.h>
-#include <mam/pools.h>
-#include <mam/stats.h>
-#include <mam/stream.h>
+#include "torch_history.h"
 
 namespace
 {
 
-namespace interface = c10::cuda::CUDACachingAllocator;
-using c10::DataPtr;
-using c10::DeviceIndex;
-using interface::RecordContext;
-using interface::TraceEntry;
-using Id = c10::cuda::MempoolId_t;
-using Context = std::shared_ptr<c10::GatheredContext>;
-using Filter = std::function<bool(cudaStream_t)>;
-using Stats = c10::CachingDeviceAllocator::DeviceStats;
-using Base = interface::CUDAAllocator;
+constexpr size_t GRANULE = 512; /* PyTorch's smallest block */
 
-constexpr size_t SMALL_MAX = 1 << 20; /* PyTorch's largest size of its statistics "small_pool" */
-constexpr size_t ALL = 0, SMALL = 1, LARGE = 2; /* enum StatType */
-
-/* The type of the last parameter of createOrIncrefPool(): a pointer, or later a shared_ptr. */
-template <class F> struct last_parameter;
-template <class C, class A> struct last_parameter<void (C::*)(DeviceIndex, Id, A)> {
-	using type = A;
-};
-using PoolAllocator = last_parameter<decltype(&Base::createOrIncrefPool)>::type;
-
-/* Returns nothing if this version of PyTorch does not have the function. */
-template <class B> auto segment_sizes(B *torch, DeviceIndex index)
-{
-	if constexpr (requires { torch->getExpandableSegmentSizes(index); })
-		return torch->getExpandableSegmentSizes(index);
-}
-using SegmentSizes = decltype(segment_sizes<Base>(nullptr, 0));
-
-struct block {
-	size_t bytes, requested; /* bytes 0: of a private pool */
-	cudaStream_t stream;     /* on which it was allocated */
-	DeviceIndex device;
-	Context context;
-};
-
-struct capture {
-	Id id;
-	Filter filter;
-};
-
-struct device {
-	Stats stats;                  /* lock: lock; of both allocators, except reserved memory */
-	Stats merged;                 /* lock: merging; of `native`, as far as `stats` has them */
-	mam_stats seen = {};          /* lock: lock; of the pool, as far as `stats` has them */
-	int64_t private_reserved = 0; /* lock: lock; of `native`, without memory from mam */
-	int64_t private_segments = 0; /* lock: lock */
-	std::map<char *, size_t> chunks;   /* lock: lock; traced ones */
-	std::map<char *, size_t> segments; /* lock: lock; of private pools, from mam */
-	std::vector<capture> captures;     /* lock: lock */
-	std::map<Id, int> uses;            /* lock: lock; of private pools */
-	std::set<Id> spare;           /* lock: lock; private pools to use before out of memory */
-	std::deque<TraceEntry> trace; /* lock: lock */
-	std::atomic<bool> is_used{ false }, has_captures{ false };
-	bool has_limit = false; /* lock: lock */
-	size_t limit = 0;       /* lock: lock; of the pool, before setMemoryFraction() */
-	double fraction = 1;    /* lock: lock */
-};
-
-std::string text_of(uint64_t bytes)
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
-	double value = static_cast<double>(bytes);
-	char text[48];
-	size_t unit = 0;
-
-	for (; value >= 1024 && unit < 3; unit++)
-		value /= 1024;
-	snprintf(text, sizeof(text), unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
-	return text;
-}
-
-mam_stats stats_of(mam_pool *pool)
-{
-	mam_stats stats = {};
-
-	stats.size = sizeof(stats);
-	mam_pool_stats(pool, &stats);
-	return stats;
-}
-
-std::string source_of(mam_pool *pool)
-{
-	std::pair<mam_pool *, std::string> found(pool, "");
-
-	mam_pool_each(
-		[](const mam_pool_info *info, void *user) {
-			auto *wanted = static_cast<decltype(found) *>(user);
-
-			if (info->pool == wanted->first)
-				wanted->second = info->source;
-			return info->pool != wanted->first;
-		},
-		&found);
-	return found.second;
-}
-
-/* Everything but the functions of the interface. */
-class Memory : public Base
+/* Everything but the histories and the functions of the interface. */
+class Memory : public History
 {
       protected:
-	Base *const native;
-	std::mutex lock, merging;
-	std::vector<std::unique_ptr<device>> devices;   /* constant after init() */
+	std::mutex merging;
 	std::unordered_map<const void *, block> blocks; /* lock: lock; live ones */
 	std::vector<interface::OutOfMemoryObserver> observers;
-	std::vector<interface::AllocatorTraceTracker> trackers; /* lock: lock */
-	std::atomic<interface::CreateContextFn> recorder{ nullptr };
-	std::atomic<RecordContext> when{ RecordContext::NEVER };
-	std::atomic<bool> is_recording{ false }, is_traced{ false };
-	size_t trace_max = 1;          /* lock: lock */
-	std::set<std::string> skipped; /* lock: lock; actions without trace entries */
 	std::map<std::string, std::weak_ptr<void>> imports; /* lock: lock */
-	c10::ApproximateClockToUnixTimeConverter clock;
 
-	explicit Memory(Base *torch) : native(torch)
+	explicit Memory(Base *torch) : History(torch)
 	{
-	}
-
-	device &of(DeviceIndex index)
-	{
-		TORCH_CHECK(index >= 0 && static_cast<size_t>(index) < devices.size(),
-			    "mam: no CUDA device ", static_cast<int>(index),
-			    ": did you call torch.cuda.init()?");
-		return *devices[index];
-	}
-
-	Context gather(RecordContext least)
-	{
-		interface::CreateContextFn create = recorder.load();
-
-		return create && when.load() >= least ? create() : nullptr;
-	}
-
-	/* pre: lock */
-	void trace(TraceEntry::Action action, DeviceIndex index, const void *address, size_t bytes,
-		   cudaStream_t stream, const Context &context)
-	{
-		static const char *const names[] = {
-			"alloc",         "free_requested", "free_completed",
-			"segment_alloc", "segment_free",   "segment_map",
-			"segment_unmap", "snapshot",       "oom"
-		};
-
-		if (!is_traced)
-			return;
-		const auto entry = [&](auto id) {
-			const auto at = reinterpret_cast<size_t>(address);
-			const auto now = c10::getApproximateTime();
-
-			if constexpr (std::is_constructible_v<TraceEntry, TraceEntry::Action,
-							      DeviceIndex, size_t, size_t,
-							      cudaStream_t, decltype(id),
-							      decltype(now), Context>)
-				return TraceEntry(action, index, at, bytes, stream, id, now,
-						  context);
-			else
-				return TraceEntry(action, index, at, bytes, stream, now, context);
-		}(Id{ 0, 0 });
-		for (const auto &tracker : trackers)
-			tracker(entry);
-		if (!is_recording || skipped.count(names[action]))
-			return;
-		auto &entries = of(index).trace;
-		entries.push_back(entry);
-		if (when.load() < RecordContext::ALLOC)
-			entries.back().context_ = nullptr;
-		while (entries.size() > trace_max)
-			entries.pop_front();
 	}
 
 	/* pre: lock */
@@ -241,7 +64,8 @@ class Memory : public Base
 		device &d = of(index);
 		std::lock_guard order(merging);
 		Stats now = native->getDeviceStats(index);
-		std::lock_guard guard(lock);
+		std::unique_lock guard(lock);
+		const int64_t reserved = d.private_reserved;
 
 		merge(d.stats.allocation, now.allocation, d.merged.allocation);
 		merge(d.stats.active, now.active, d.merged.active);
@@ -250,11 +74,16 @@ class Memory : public Base
 		merge(d.stats.requested_bytes, now.requested_bytes, d.merged.requested_bytes);
 		d.private_reserved = now.reserved_bytes[ALL].current;
 		d.private_segments = now.segment[ALL].current;
-		for (const auto &[address, bytes] : d.segments) {
-			d.private_reserved -= static_cast<int64_t>(bytes);
-			d.private_segments--;
+		for (const auto &[address, segment] : d.segments) {
+			d.private_reserved -= static_cast<int64_t>(segment.bytes);
+			d.private_segments -= segment.is_chunk;
 		}
+		d.small_reserved = now.reserved_bytes[SMALL].current;
+		d.small_segments = now.segment[SMALL].current;
 		d.merged = now;
+		guard.unlock();
+		if (d.private_reserved != reserved)
+			apply_limit(index);
 		return now;
 	}
 
@@ -285,10 +114,17 @@ class Memory : public Base
 		std::lock_guard guard(lock);
 		const bool is_higher = now.peak_physical_bytes > d.seen.peak_physical_bytes;
 		const int64_t peak = is_higher ? now.peak_physical_bytes + d.private_reserved : 0;
+		follow(d.stats.reserved_bytes[SMALL], d.small_reserved, 0);
+		follow(d.stats.segment[SMALL], d.small_segments, 0);
 		for (size_t kind : { ALL, LARGE }) {
+			const bool is_large = kind == LARGE;
+
 			follow(d.stats.reserved_bytes[kind],
-			       now.physical_bytes + d.private_reserved, peak);
-			follow(d.stats.segment[kind], now.chunks + d.private_segments, 0);
+			       now.physical_bytes + d.private_reserved -
+				       is_large * d.small_reserved,
+			       is_large ? 0 : peak);
+			follow(d.stats.segment[kind],
+			       now.chunks + d.private_segments - is_large * d.small_segments, 0);
 			follow(d.stats.inactive_split[kind], now.free_blocks, 0);
 			follow(d.stats.inactive_split_bytes[kind], now.free_block_bytes, 0);
 		}
@@ -297,71 +133,64 @@ class Memory : public Base
 		d.seen = now;
 	}
 
-	struct part {
-		char *base;
-		size_t bytes, requested;
-		bool is_live, is_retired;
-		char *chunk;
-		size_t chunk_bytes;
-	};
-
-	static std::vector<part> parts_of(mam_pool *pool)
+	/* pre: lock. PYTORCH_CUDA_ALLOC_CONF may have it. */
+	static double fraction_of(const device &d)
 	{
-		std::vector<part> parts;
+		double fraction = d.fraction;
 
-		mam_pool_walk(
-			pool,
-			[](const mam_segment_info *s, void *user) {
-				static_cast<decltype(parts) *>(user)->push_back(
-					{ static_cast<char *>(s->base), s->bytes, s->requested,
-					  s->live, s->retired, static_cast<char *>(s->chunk_base),
-					  s->chunk_bytes });
-				return true;
-			},
-			&parts);
-		return parts;
+		[&](auto *config) {
+			if constexpr (requires { config->per_process_memory_fraction(); })
+				if (!d.has_limit)
+					fraction = config->per_process_memory_fraction();
+		}(static_cast<interface::CUDAAllocatorConfig *>(nullptr));
+		return fraction;
 	}
 
-	/* Traces what the pool obtained and returned since the last call. A chunk may grow and shrink. */
-	void trace_chunks(DeviceIndex index)
+	void set_fraction(double fraction, DeviceIndex index)
 	{
+		const c10::cuda::CUDAGuard on(index);
 		device &d = of(index);
-		std::map<char *, size_t> now;
+		size_t unused, total;
 		mam_pool *pool;
 
-		if (!is_traced || !d.is_used || mam_pool_default(index, &pool) != MAM_OK)
-			return;
-		for (const part &part : parts_of(pool))
-			now[part.chunk] = static_cast<size_t>(part.base + part.bytes - part.chunk);
-		std::lock_guard guard(lock);
-		const auto note = [&](TraceEntry::Action action, char *address, size_t bytes) {
-			trace(action, index, address, bytes, nullptr, nullptr);
-		};
-		for (const auto &[address, bytes] : d.chunks)
-			if (!now.count(address))
-				note(TraceEntry::SEGMENT_FREE, address, bytes);
-		for (const auto &[address, bytes] : now) {
-			const auto old = d.chunks.find(address);
-
-			if (old == d.chunks.end())
-				note(TraceEntry::SEGMENT_ALLOC, address, bytes);
-			else if (old->second < bytes)
-				note(TraceEntry::SEGMENT_MAP, address + old->second,
-				     bytes - old->second);
-			else if (old->second > bytes)
-				note(TraceEntry::SEGMENT_UNMAP, address + bytes,
-				     old->second - bytes);
+		TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction);
+		C10_CUDA_CHECK(cudaMemGetInfo(&unused, &total));
+		TORCH_CHECK(mam_pool_default(index, &pool) == MAM_OK, "mam has no pool");
+		d.is_used = true;
+		std::lock_guard order(merging);
+		{
+			std::lock_guard guard(lock);
+			if (!d.has_limit)
+				mam_pool_limit(pool, &d.limit);
+			d.has_limit = true;
+			d.fraction = fraction;
+			d.allowed = fraction == 1 ? 0
+						  : std::max<size_t>(1, static_cast<size_t>(
+										fraction * total));
 		}
-		d.chunks = std::move(now);
+		apply_limit(index);
 	}
 
-	bool is_chunk_known(const device &d, char *address)
+	/* pre: merging. Private pools with other allocators are not in the pool, but in the fraction. */
+	void apply_limit(DeviceIndex index)
 	{
-		std::lock_guard guard(lock);
-		const auto next = d.chunks.upper_bound(address);
+		device &d = of(index);
+		size_t limit;
+		mam_pool *pool;
 
-		return next != d.chunks.begin() &&
-		       address < std::prev(next)->first + std::prev(next)->second;
+		{
+			std::lock_guard guard(lock);
+			if (!d.has_limit)
+				return;
+			limit = d.allowed;
+			if (limit)
+				limit -= std::min<size_t>(limit - 1,
+							  std::max<int64_t>(d.private_reserved, 0));
+			if (!limit || (d.limit && d.limit < limit))
+				limit = d.limit;
+		}
+		if (mam_pool_default(index, &pool) == MAM_OK)
+			mam_pool_set_limit(pool, limit);
 	}
 
 	static mam_status take(DeviceIndex index, size_t bytes, cudaStream_t stream, void **block)
@@ -435,8 +264,17 @@ class Memory : public Base
 	mam_status obtain(DeviceIndex index, size_t bytes, cudaStream_t stream, void **block)
 	{
 		device &d = of(index);
-		mam_status status = take(index, bytes, stream, block);
+		mam_status status;
 
+		if (C10_UNLIKELY(!d.is_used)) {
+			std::unique_lock guard(lock);
+			const double fraction = fraction_of(d);
+
+			guard.unlock();
+			if (fraction < 1)
+				set_fraction(fraction, index);
+		}
+		status = take(index, bytes, stream, block);
 		if (status == MAM_ERROR_OUT_OF_MEMORY && !d.has_captures) {
 			for (const auto &name : c10::FreeCudaMemoryCallbacksRegistry()->Keys())
 				c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute();
@@ -504,13 +342,29 @@ class Memory : public Base
 		return address;
 	}
 
+	/* PyTorch's setting roundup_power2_divisions: so many sizes from one power of two to the next. */
+	static size_t rounded(size_t bytes)
+	{
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+		const size_t divisions =
+			interface::CUDAAllocatorConfig::roundup_power2_divisions(bytes);
+#pragma GCC diagnostic pop
+
+		if (divisions < 2 || bytes <= GRANULE * divisions)
+			return bytes;
+		const size_t step =
+			std::max<size_t>(1, std::bit_floor(bytes) / std::bit_floor(divisions));
+		return (bytes + step - 1) / step * step;
+	}
+
 	void *take_ordinary(DeviceIndex index, size_t bytes, cudaStream_t stream)
 	{
 		device &d = of(index);
 		const Context context = gather(RecordContext::STATE);
-		block block{ 0, bytes, stream, index, context };
+		block block{ 0, bytes, stream, index, context, native->isEnabled() };
 		void *address = nullptr;
-		const mam_status status = obtain(index, bytes, stream, &address);
+		const mam_status status = obtain(index, rounded(bytes), stream, &address);
 
 		if (status == MAM_ERROR_OUT_OF_MEMORY &&
 		    (address = take_spare(index, bytes, stream)))
@@ -518,12 +372,14 @@ class Memory : public Base
 		if (status != MAM_OK)
 			fail(index, bytes, status, context);
 		mam_usable_size(nullptr, address, &block.bytes);
-		if (is_traced && !is_chunk_known(d, static_cast<char *>(address)))
-			trace_chunks(index);
+		if (is_traced() && !is_chunk_known(d, static_cast<char *>(address)))
+			trace_chunks(index, context);
 		std::lock_guard guard(lock);
-		count(d, block, true);
-		trace(TraceEntry::ALLOC, index, address, block.bytes, stream, context);
-		report(d, index, address, static_cast<int64_t>(block.bytes));
+		if (block.is_counted) {
+			count(d, block, true);
+			trace(TraceEntry::ALLOC, index, address, bytes, stream, context);
+			report(d, index, address, static_cast<int64_t>(block.bytes));
+		}
 		blocks[address] = std::move(block);
 		return address;
 	}
@@ -546,6 +402,8 @@ class Memory : public Base
 		C10_CUDA_CHECK(c10::cuda::GetDevice(&index));
 		if (bytes == 0)
 			return nullptr;
+		TORCH_CHECK_WITH(OutOfMemoryError, bytes < size_t{ 1 } << 60,
+				 "CUDA out of memory. Tried to allocate more than 1EB memory.");
 		address = is_private(of(index), stream) ? take_private(index, bytes, stream)
 							: take_ordinary(index, bytes, stream);
 		if (const auto *python = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(python))
@@ -568,12 +426,16 @@ class Memory : public Base
 		mam_pool *pool;
 		void *address;
 
-		if (mam_pool_default(index, &pool) != MAM_OK ||
-		    mam_malloc(pool, bytes, &address) != MAM_OK)
+		if (mam_pool_default(index, &pool) != MAM_OK)
 			return nullptr;
+		const auto chunks = stats_of(pool).chunks;
+		if (mam_malloc(pool, bytes, &address) != MAM_OK)
+			return nullptr;
+		const bool is_chunk =
+			stats_of(pool).chunks > chunks && chunk_of(address).chunk_base == address;
 		of(index).is_used = true;
 		std::lock_guard guard(lock);
-		of(index).segments[static_cast<char *>(address)] = bytes;
+		of(index).segments[static_cast<char *>(address)] = { bytes, is_chunk };
 		return address;
 	}
 
@@ -595,23 +457,45 @@ class Memory : public Base
 		return found == blocks.end() ? block{ 0, 0, nullptr, -1, nullptr } : found->second;
 	}
 
+	/* The cache of one private pool, or of all memory (0, 0). */
 	void empty_cache(Id id)
 	{
-		for (size_t i = 0; i < devices.size(); i++)
+		const Context context = gather(RecordContext::ALL);
+		std::vector<size_t> reserved;
+
+		for (size_t i = 0; i < devices.size(); i++) {
 			observe(static_cast<DeviceIndex>(i));
+			reserved.push_back(segment_bytes(*devices[i]));
+		}
 		native->emptyCache(id);
 		for (size_t i = 0; i < devices.size(); i++) {
 			const auto index = static_cast<DeviceIndex>(i);
 			mam_pool *pool;
+			size_t keep = 0;
 
-			if (!devices[i]->is_used)
-				continue;
 			merge_native(index);
-			if (mam_pool_default(index, &pool) == MAM_OK)
-				mam_pool_trim(pool, 0, nullptr);
+			if (!devices[i]->is_used || mam_pool_default(index, &pool) != MAM_OK)
+				continue;
+			if (id != Id{ 0, 0 }) {
+				const size_t now = segment_bytes(*devices[i]);
+
+				keep = stats_of(pool).physical_bytes;
+				keep -= std::min(keep, reserved[i] - std::min(reserved[i], now));
+			}
+			mam_pool_trim(pool, keep, nullptr);
 			observe(index);
-			trace_chunks(index);
+			trace_chunks(index, context);
 		}
+	}
+
+	size_t segment_bytes(const device &d)
+	{
+		std::lock_guard guard(lock);
+		size_t sum = 0;
+
+		for (const auto &[address, segment] : d.segments)
+			sum += segment.bytes;
+		return sum;
 	}
 
 	/* The pool's memory without segments of private pools, which `native` describes. */
