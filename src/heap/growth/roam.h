@@ -288,6 +288,29 @@ MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint
 		mam_object_tally_add(heap, MAM_OBJECT_ZERO, 1);
 }
 
+/* The home of lanes that want one class, none of which won there: opened if it is not (glance.h). */
+MAM_KFN struct mam_kslot mam_roam_home(struct mam_kheap *heap, uint32_t mask, uint32_t class_)
+{
+	uint32_t round = mam_traits_round_shift(mam_traits_of(class_)), lanes = mam_popc32(mask);
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), first = rank >> round << round;
+	uint32_t leader = mam_bits_nth(mask, first), n = lanes - first;
+	struct mam_kslot mine;
+	uint64_t own, won = 0;
+
+	n = n < 1u << round ? n : 1u << round;
+	n = mam_find_need(class_, n, lanes, first);
+	if (mam_lane() == leader)
+		won = mam_glance_home(heap, n);
+	mam_warp_sync(mask);
+	won = mam_warp_shuffle64(mask, won, leader);
+	mine.word = mam_find_home(heap, n, 0, &own);
+	mine.slot = MAM_NO_SLOT;
+	rank -= first;
+	if (rank < mam_popc64(won))
+		mine.slot = mam_slots_pick(won, rank);
+	return mine;
+}
+
 /*
  * A first look by the lanes of `mask`, in a heap that does not grow: the objects of those that won at
  * home, and of those that find room at once (glance.h).
@@ -299,6 +322,8 @@ MAM_KFN void *mam_roam_glance(struct mam_kheap *heap, uint32_t mask, uint32_t cl
 	uint32_t mixed = mam_warp_ballot(mask, class_ != one);
 	void *object = NULL;
 
+	if (!mixed && !mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
+		mine = mam_roam_home(heap, mask, class_);
 	if (mine.slot < MAM_NO_SLOT)
 		object = mam_metadata_at(heap, class_, mine.word, mine.slot);
 	if (mixed) {

@@ -11,13 +11,16 @@
  *    its rank among the lanes of its class, so that they do not meet, in the first word that has one.
  *
  * Lanes of one class:
- * 4. If their home is not open, none of them looks: the search opens it.
+ * 4. If none of them won at home, one lane opens the groups of the home that are free, for a full warp
+ *    those of the whole slab. While another warp opens them, it looks again a few times.
  * 5. Lanes of a full warp, or of one in which some won a slot at home, look where the class was seen
- *    (find.h). A few lanes look as in 3: neighboring warps fill the same word.
+ *    (find.h), several times, as the search would take longer. A few lanes look as in 3: neighboring
+ *    warps fill the same word.
  *
  * A lane that finds nothing goes on with all others to the search (search.h).
  *
- * Bound: six round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
+ * Bound: MAM_GLANCE_TRIES round trips at home, and four more to open it; two for each of
+ * MAM_GLANCE_LOOKS looks; and one for each claim that is lost, at most MAM_FIND_TRIES.
  */
 #ifndef MAM_HEAP_SLAB_GLANCE_H
 #define MAM_HEAP_SLAB_GLANCE_H
@@ -26,6 +29,8 @@
 
 #define MAM_GLANCE_WIDTH 4u   /* words of a row */
 #define MAM_GLANCE_RUNS 2u    /* looks for a run */
+#define MAM_GLANCE_LOOKS 4u   /* where the class was seen */
+#define MAM_GLANCE_TRIES 8u   /* looks at a home that another thread opens */
 #define MAM_GLANCE_MIXED 256u /* added to the rank: lanes want different classes */
 #define MAM_GLANCE_WON 512u   /* likewise: some lanes won at home */
 
@@ -80,20 +85,58 @@ MAM_KFN void *mam_glance_row(const struct mam_kheap *heap, uint32_t class_, uint
 MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 {
 	struct mam_kfind found;
+	uint32_t looks;
 
-	found = mam_find_seen(heap, mam_find_need(class_, 1, 0, 0), mam_find_random(0));
-	return found.won ? mam_traits_at(heap, mam_traits_of(class_), found.word,
-					 mam_ffs64(found.won) - 1)
-			 : NULL;
+	MAM_ROLLED
+	for (looks = 0; looks < MAM_GLANCE_LOOKS; looks++) {
+		found = mam_find_seen(heap, mam_find_need(class_, 1, 0, 0), mam_find_random(looks));
+		if (found.won)
+			return mam_traits_at(heap, mam_traits_of(class_), found.word,
+					     mam_ffs64(found.won) - 1);
+	}
+	return NULL;
 }
 
-/* Step 4: returns whether the home of so many lanes is open, or belongs to others. */
-MAM_KFN bool mam_glance_open(const struct mam_kheap *heap, uint32_t class_, uint32_t lanes)
+/*
+ * Step 4, by one lane for those that share a word: opens their home if its units are free, and no
+ * thread has opened it. As long as another thread opens it, it is tried again. Returns the slots that
+ * it wins there.
+ */
+MAM_KSLOW uint64_t mam_glance_home(const struct mam_kheap *heap, uint32_t need)
 {
-	uint64_t traits = mam_traits_of(class_);
-	struct mam_kslot home = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
+	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, own, slots, seen, taken;
+	uint32_t word = mam_find_home(heap, need, 0, &own), block, tries, owner;
+	struct mam_kgroups groups;
 
-	return mam_slab_owner(heap, traits, home.word, home.slot) != 0;
+	if (word >= heap->blocks << mam_traits_words_shift(traits))
+		return 0;
+	words = mam_traits_words(heap, traits);
+	block = mam_slab_block(traits, word);
+	own = mam_slots_lowest(own, mam_find_n(need));
+	slots = mam_find_lanes(need) < MAM_FIND_FULL ? own : mam_slots_all(traits);
+	MAM_ROLLED
+	for (tries = 0; tries < MAM_GLANCE_TRIES; tries++) {
+		/* In one round trip. */
+		owner = mam_slab_owner(heap, traits, word, mam_ffs64(own) - 1);
+		seen = mam_slots_load(words, word) & own;
+		taken = mam_bitmap_load(mam_pages_bits(heap->units), block);
+		if (seen) {
+			seen = mam_slots_claim(words, word, seen) & seen;
+			if (seen)
+				return seen;
+		}
+		if (owner && owner != mam_find_class(need) + MAM_OWNER_MOVING)
+			return 0;
+		if (owner)
+			continue;
+		groups = mam_slab_claim(heap, traits, word, slots, taken);
+		if (groups.slots)
+			mam_slab_publish(heap, mam_find_class(need), traits, word, groups.units,
+					 groups.slots & ~own);
+		if (groups.slots & own)
+			return groups.slots & own;
+	}
+	return 0;
 }
 
 /*
@@ -105,9 +148,6 @@ MAM_KSLOW void *mam_glance(const struct mam_kheap *heap, uint32_t class_, uint32
 	void *object = NULL;
 	uint32_t tries;
 
-	if (!(rank & (MAM_GLANCE_MIXED | MAM_GLANCE_WON)) &&
-	    !mam_glance_open(heap, class_, rank >> 16))
-		return NULL;
 	if (rank & MAM_GLANCE_MIXED && mam_few_suits(mam_traits_of(class_))) {
 		MAM_ROLLED
 		for (tries = 0; tries < MAM_GLANCE_RUNS && !object; tries++)

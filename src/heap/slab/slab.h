@@ -8,8 +8,10 @@
  * units of its group belong to the class.
  *
  * To open groups of the slab that has word w of its class:
- * 1. claim their units, those of the groups whose units are all free, by one compare-and-swap on
- *    the block's word;
+ * 1. claim their units, those of the groups whose units are all free, by one OR on the block's word.
+ *    If others were faster with some of them, release those that were won, and look again. Then a
+ *    third thread may have found them claimed for a moment, and opens nothing there. That proves
+ *    nothing, as they have no owner (below);
  * 2. owners of these units: the class, with MOVING;
  * 3. publish: set in w, as a release, those of their slots that stay free. Until then they are 0
  *    in w, and no claim wins any;
@@ -133,7 +135,7 @@ MAM_KFN struct mam_kgroups mam_slab_free(uint64_t traits, uint32_t word, uint64_
 MAM_KFN struct mam_kgroups mam_slab_claim(const struct mam_kheap *heap, uint64_t traits,
 					  uint32_t word, uint64_t slots, uint64_t taken)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), old;
+	uint64_t *bits = mam_pages_bits(heap->units), won;
 	uint32_t block = mam_slab_block(traits, word);
 	struct mam_kgroups groups;
 	uint32_t tries = 0;
@@ -145,14 +147,13 @@ MAM_KFN struct mam_kgroups mam_slab_claim(const struct mam_kheap *heap, uint64_t
 			groups.slots = 0;
 			return groups;
 		}
-		/* One unit is won by an OR, whatever happens to the others. */
-		if (!(groups.units & (groups.units - 1)))
-			old = mam_bitmap_claim(bits, block, groups.units);
-		else
-			old = mam_bitmap_swap(bits, block, taken, taken | groups.units);
-		if (old == taken || (!(groups.units & (groups.units - 1)) && !(old & groups.units)))
+		/* An OR, as other units of the block change while many slabs are opened there. */
+		taken = mam_bitmap_claim(bits, block, groups.units);
+		won = groups.units & ~taken;
+		if (won == groups.units)
 			return groups;
-		taken = old;
+		if (won)
+			(void)mam_bitmap_release(bits, block, won);
 	}
 }
 

@@ -274,13 +274,14 @@ static const struct home homes[] = {
 	{ "some won at home, room elsewhere", 0x5a, 0xffff0000 },
 	{ "some won at home, room for one", 0x7e, 1 },
 	{ "some won at home, no room", 0x81, 0 },
-	{ "no lane won at home, room elsewhere", 0, 0xffff },
+	{ "home not open, room elsewhere", 0, 0xffff },
+	{ "home not open, no room elsewhere", 0, 0 },
 	{ "all won at home", 0xff, 0xffff },
 };
 
 /*
  * Lanes that won keep their slots. If some won and others did not, these look where the class was
- * seen. If none won, the home is to be opened first, so no lane looks.
+ * seen. If none won, the home is opened, for all of them.
  */
 MAM_KERNEL(look_after_home)
 {
@@ -307,7 +308,12 @@ MAM_KERNEL(look_after_home)
 	MAM_KASSERT((got & plan->won) == plan->won);
 	if (plan->won >> mam_lane() & 1)
 		MAM_KASSERT(object == mam_traits_at(kit->heap, traits, mine.word, mine.slot));
-	if (!plan->won || !plan->spare)
+	if (!plan->won) {
+		MAM_KASSERT(object ==
+			    mam_traits_at(kit->heap, traits, home.word, home.slot + mam_lane()));
+		MAM_KASSERT(mam_slab_owner(kit->heap, traits, home.word, home.slot + mam_lane()) ==
+			    ONE);
+	} else if (!plan->spare)
 		MAM_KASSERT(got == plan->won);
 	else
 		MAM_KASSERT(mam_popc32(got) > mam_popc32(plan->won) || plan->won == MASK);
@@ -330,9 +336,11 @@ START_TEST(lanes_of_one_class_look_if_some_won)
 END_TEST
 
 /*
- * The same from the entry: a request that finds room at a glance does not count as a search, one
- * that opens its home does.
+ * Two warps open homes in one unit at the same time, of which each has half of the slots: nearly always
+ * all their lanes get their own slots, without a search.
  */
+static uint32_t asked, served;
+
 static uint64_t searches_of(const struct okit *kit)
 {
 	uint64_t sum = 0;
@@ -343,6 +351,117 @@ static uint64_t searches_of(const struct okit *kit)
 	return sum;
 }
 
+MAM_KERNEL(share_a_unit)
+{
+	struct okit *kit = argument;
+	uint64_t traits = mam_traits_of(8);
+	struct mam_kslot home = mam_handle_home(kit->heap, traits, mam_handle_warp(), 4), mine;
+	unsigned char *object;
+
+	mine = mam_search_claim(kit->heap, 15, traits);
+	object = mam_roam_glance(kit->heap, 15, 8, mine);
+	(void)mam_atomic_add32(&asked, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	/* The other warp may have been stopped while it opened the unit. */
+	if (object == mam_traits_at(kit->heap, traits, home.word, home.slot + mam_lane()))
+		(void)mam_atomic_add32(&served, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_warp_sync(15);
+	if (object) {
+		okit_own(kit, object, 128);
+		okit_free(kit, object);
+	}
+}
+
+START_TEST(warps_open_one_unit)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	asked = served = 0;
+	motion_explore(kit, "two warps", okit_begin, share_a_unit, 2, 4, 100, okit_check_empty);
+	ck_assert_uint_ge(served * 100, asked * 97);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * One thread opens a unit of a home while its warp opens it: the warp takes the others, or none.
+ */
+MAM_KERNEL(lose_a_unit)
+{
+	struct okit *kit = argument;
+	uint64_t traits = mam_traits_of(ONE);
+	struct mam_kslot home = mam_handle_home(kit->heap, traits, 0, LANES), mine;
+	uint32_t unit = home.word * MAM_BLOCK_UNITS + home.slot + 3;
+	unsigned char *object;
+
+	if (mam_block()) {
+		if (!mam_lane() && motion_open_some(kit, 1, unit, 1, 1))
+			okit_free(kit, mam_metadata_at(kit->heap, 1, unit, 0));
+		return;
+	}
+	mine = mam_roam_home(kit->heap, MASK, ONE);
+	object = mine.slot < MAM_NO_SLOT ? mam_metadata_at(kit->heap, ONE, mine.word, mine.slot)
+					 : NULL;
+	if (object) {
+		okit_own(kit, object, 1024);
+		okit_free(kit, object);
+	}
+}
+
+START_TEST(home_loses_a_unit)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "one unit is lost", okit_begin, lose_a_unit, 2, LANES, 100,
+		       okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * A home that belongs to another class stays as it is: its lanes look once, and go on to the search.
+ */
+MAM_KERNEL(find_others_at_home)
+{
+	struct okit *kit = argument;
+	uint64_t traits = mam_traits_of(ONE);
+	struct mam_kslot home = mam_handle_home(kit->heap, traits, mam_handle_warp(), LANES), mine;
+	uint32_t unit = home.word * MAM_BLOCK_UNITS + home.slot;
+	unsigned char *object;
+
+	if (!mam_lane())
+		(void)motion_open_some(kit, 1, unit, 1, 1);
+	mam_warp_sync(MASK);
+	mine = mam_search_claim(kit->heap, MASK, traits);
+	MAM_KASSERT(mine.slot == MAM_NO_SLOT);
+	mine = mam_roam_home(kit->heap, MASK, ONE);
+	MAM_KASSERT(mine.slot == MAM_NO_SLOT);
+	MAM_KASSERT(mam_owners_load(kit->heap, unit) == 1);
+	MAM_KASSERT(!mam_owners_load(kit->heap, unit + 1));
+	MAM_KASSERT(!mam_roam_glance(kit->heap, MASK, ONE, mine));
+	mam_warp_sync(MASK);
+	object = mam_roam(kit->heap, MASK, 1024, mine);
+	okit_own(kit, object, 1024);
+	MAM_KASSERT(searches_of(kit) == 1);
+	mam_warp_sync(MASK);
+	okit_free(kit, object);
+	if (!mam_lane())
+		okit_free(kit, mam_metadata_at(kit->heap, 1, unit, 0));
+}
+
+START_TEST(home_of_others_stays)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "others at home", okit_begin, find_others_at_home, 1, LANES, 20,
+		       okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * The same from the entry: a request that finds room at a glance, or opens its home, does not count as
+ * a search, one whose home belongs to others does.
+ */
 MAM_KERNEL(request_mixed)
 {
 	struct okit *kit = argument;
@@ -354,9 +473,16 @@ MAM_KERNEL(request_mixed)
 	MAM_KASSERT(!searches_of(kit));
 	mam_warp_sync(MASK);
 	okit_free(kit, object);
-	object = mam_roam(kit->heap, MASK, 1024, none);
+}
+
+MAM_KERNEL(request_home)
+{
+	struct okit *kit = argument;
+	struct mam_kslot none = { 0, MAM_NO_SLOT };
+	unsigned char *object = mam_roam(kit->heap, MASK, 1024, none);
+
 	okit_own(kit, object, 1024);
-	MAM_KASSERT(searches_of(kit) == 1);
+	MAM_KASSERT(!searches_of(kit));
 	mam_warp_sync(MASK);
 	okit_free(kit, object);
 }
@@ -366,6 +492,7 @@ START_TEST(glance_is_not_a_search)
 	struct okit *kit = okit_create(2, 1, NULL);
 
 	motion_explore(kit, "counts", okit_begin, request_mixed, 1, LANES, 20, okit_check_empty);
+	motion_explore(kit, "home", okit_begin, request_home, 1, LANES, 20, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -382,6 +509,9 @@ int main(void)
 	tcase_add_test(tcase, ranks_count_lanes_of_class);
 	tcase_add_loop_test(tcase, lanes_of_one_class_look_if_some_won, 0,
 			    sizeof(homes) / sizeof(homes[0]));
+	tcase_add_test(tcase, warps_open_one_unit);
+	tcase_add_test(tcase, home_loses_a_unit);
+	tcase_add_test(tcase, home_of_others_stays);
 	tcase_add_test(tcase, glance_is_not_a_search);
 	return kit_run(tcase, "heap/glance");
 }

@@ -306,23 +306,39 @@ MAM_KERNEL(open_some)
 	opened[mam_block()].units = groups.units;
 }
 
+/* The units of the groups that a lane wanted and did not open. */
+static uint64_t lost_by(uint32_t lane)
+{
+	uint32_t class_ = places[opened[lane].place].class_, group;
+	uint64_t units = 0;
+
+	for (group = 0; group < okit_groups(class_); group++)
+		if (okit_group_slots(class_, group) & opened[lane].wanted)
+			units |= units_of(class_, places[opened[lane].place].word, group);
+	return units & ~opened[lane].units;
+}
+
 /*
- * A lane opened exactly those of the groups that it wanted of which no other lane has a unit, and
- * their slots.
+ * A lane opened those of the groups that it wanted of which no other lane has a unit, or claimed one
+ * for a moment, and their slots.
  */
 static const char *check_opened(uint32_t lane)
 {
 	uint32_t class_ = places[opened[lane].place].class_, group, i;
-	uint64_t units, slots, others = 0, left = opened[lane].units, got_slots = 0;
+	uint64_t units, slots, others = 0, lost = 0, left = opened[lane].units, got_slots = 0;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 4; i++) {
 		others |= i == lane ? 0 : opened[i].units;
+		lost |= i == lane ? 0 : lost_by(i);
+	}
 	if (others & left)
 		return "two groups have the same units";
 	for (group = 0; group < okit_groups(class_); group++) {
 		units = units_of(class_, places[opened[lane].place].word, group);
 		slots = okit_group_slots(class_, group);
 		if (!(slots & opened[lane].wanted) || units & others)
+			continue;
+		if (~left & units && units & lost && !(left & units))
 			continue;
 		if (~left & units)
 			return "open failed though the units were free";
@@ -337,10 +353,16 @@ static const char *check_opened(uint32_t lane)
 static const char *opened_or_overlaps(void *argument)
 {
 	const char *wrong = NULL;
+	uint64_t won = 0, lost = 0;
 	uint32_t i;
 
-	for (i = 0; !wrong && i < 4; i++)
+	for (i = 0; !wrong && i < 4; i++) {
 		wrong = check_opened(i);
+		won |= opened[i].units;
+		lost |= lost_by(i);
+	}
+	if (!wrong && lost && !won)
+		wrong = "all lanes lost";
 	return wrong ? wrong : okit_check(argument);
 }
 
