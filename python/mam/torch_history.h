@@ -116,8 +116,9 @@ struct device {
 	std::set<Id> spare;           /* lock: lock; private pools to use before out of memory */
 	std::deque<TraceEntry> trace; /* lock: lock */
 	std::atomic<bool> is_used{ false }, has_captures{ false };
-	bool has_limit = false; /* lock: lock */
-	size_t limit = 0;       /* lock: lock; of the pool, before setMemoryFraction() */
+	std::atomic<bool> has_settings{ false }; /* per_process_memory_fraction applies */
+	bool has_limit = false;                  /* lock: lock */
+	size_t limit = 0;   /* lock: lock; of the pool, before setMemoryFraction() */
 	size_t allowed = 0; /* lock: lock; since then, of the pool and private pools; 0: no limit */
 	double fraction = 1; /* lock: lock */
 };

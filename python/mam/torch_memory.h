@@ -156,7 +156,7 @@ class Memory : public History
 		TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction);
 		C10_CUDA_CHECK(cudaMemGetInfo(&unused, &total));
 		TORCH_CHECK(mam_pool_default(index, &pool) == MAM_OK, "mam has no pool");
-		d.is_used = true;
+		d.is_used = d.has_settings = true;
 		std::lock_guard order(merging);
 		{
 			std::lock_guard guard(lock);
@@ -266,13 +266,14 @@ class Memory : public History
 		device &d = of(index);
 		mam_status status;
 
-		if (C10_UNLIKELY(!d.is_used)) {
+		if (C10_UNLIKELY(!d.has_settings)) {
 			std::unique_lock guard(lock);
 			const double fraction = fraction_of(d);
 
 			guard.unlock();
 			if (fraction < 1)
 				set_fraction(fraction, index);
+			d.has_settings = true;
 		}
 		status = take(index, bytes, stream, block);
 		if (status == MAM_ERROR_OUT_OF_MEMORY && !d.has_captures) {

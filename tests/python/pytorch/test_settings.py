@@ -52,9 +52,12 @@ class Settings(Case):
 
     def test_fraction_from_the_environment(self):
         program = """
-import mam, torch
+import mam, os, torch
 mam.torch.enable(extension=True)
 print(torch.cuda.get_per_process_memory_fraction(0))
+if os.environ["FIRST"] == "pool":
+    with torch.cuda.use_mem_pool(torch.cuda.MemPool()):
+        torch.empty(1, device="cuda")
 try:
     torch.empty(torch.cuda.mem_get_info()[1] // 2, dtype=torch.uint8, device="cuda")
 except torch.OutOfMemoryError as error:
@@ -63,7 +66,9 @@ except torch.OutOfMemoryError as error:
         if not hasattr(torch._C, "_cuda_getMemoryFraction"):
             self.skipTest("this PyTorch does not know the fraction")
         setting = "per_process_memory_fraction:0.25"
-        self.assertEqual(run(program, PYTORCH_CUDA_ALLOC_CONF=setting, MAM_OOM_REPORT=""), "0.25\nTrue\n")
+        for first in ("", "pool"):
+            environment = {"PYTORCH_CUDA_ALLOC_CONF": setting, "MAM_OOM_REPORT": "", "FIRST": first}
+            self.assertEqual(run(program, **environment), "0.25\nTrue\n", first)
 
     def test_fraction_includes_pools_with_other_allocators(self):
         library = mam.native.LIBRARY._name
