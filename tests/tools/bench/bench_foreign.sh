@@ -208,6 +208,10 @@ same "an early end: missing tests are repeated" "0 strict-vmm 1 1 0 0 0" "$? $(s
 
 foreign --modes fast samples "$scratch/samples"
 same "unknown mode: exit status" 2 $?
+foreign --jobs 0 torch "$scratch/python/test_cuda.py"
+same "no process" "2 foreign.py: error: --jobs must be at least 1" "$? $(tail -n 1 "$scratch/err")"
+foreign --leave-out '(' torch "$scratch/python/test_cuda.py"
+same "bad expression" "2 foreign.py: error: --leave-out: missing ), unterminated subpattern at position 0" "$? $(tail -n 1 "$scratch/err")"
 foreign samples "$scratch/missing"
 same "no such folder" "1 foreign.py: error: there is no '$scratch/missing'" "$? $(cat "$scratch/err")"
 foreign gtest /bin/true

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Run a test suite of another project without mam and under mam run, and compare it test by test.
+"""Run a test suite of another project without mam and with it, and compare the results test by test.
 
     foreign.py [OPTION]... SUITE PATH [ARGUMENT]...
 
@@ -89,6 +89,13 @@ def reason_of(status, output):
     return lines[-1][:160] if lines else ""
 
 
+def kill(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it has ended
+
+
 def is_program(path):
     if "/CMakeFiles/" in path or ".so" in os.path.basename(path) or not os.path.isfile(path):
         return False
@@ -152,11 +159,13 @@ class Suite:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, start_new_session=True)
         self.running.add(process.pid)
+        if self.is_over:  # since it was read above
+            kill(process.pid)
         status = 0
         try:
             output = process.communicate(timeout=limit)[0]
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill(process.pid)
             output = process.communicate()[0]
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
@@ -169,7 +178,7 @@ class Suite:
         """The handler of SIGTERM: what was found so far is still printed."""
         self.is_over = True
         for group in list(self.running):
-            os.killpg(group, signal.SIGKILL)
+            kill(group)
         sys.exit(143)
 
     def run_samples(self, mode, tests):
@@ -248,6 +257,12 @@ def main():
     unknown = [mode for mode in modes if mode not in all_modes]
     if unknown:
         parser.error(f"unknown mode '{unknown[0]}'")
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1")
+    try:
+        re.compile(options.leave_out)
+    except re.error as error:
+        parser.error(f"--leave-out: {error}")
     suite, differ = Suite(options), {}
     signal.signal(signal.SIGTERM, suite.stop)
     plain = suite.run_all("plain")
@@ -267,7 +282,10 @@ def main():
                   f"{results.count('skipped'):9}{len(differ[mode]):8}", flush=True)
     finally:  # also if the time is over
         for test in sorted({test for tests in differ.values() for test in tests}):
-            print(f"{test}: {'; '.join(describe(suite, mode, test, *tests[test]) for mode, tests in differ.items() if test in tests)}")
+            why = [describe(suite, mode, test, *tests[test]) for mode, tests in differ.items()
+                   if test in tests and not tests[test][0] & tests[test][1]]
+            if why:
+                print(f"{test}: {'; '.join(why)}")
     return 1 if any(differ.values()) else 0
 
 
