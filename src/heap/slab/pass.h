@@ -3,7 +3,7 @@
  * pass.h - looks at a block for some classes, and reports "no room" only if that is certain.
  *
  * For each block a lane does the following:
- * 1. It loads the block's number of closed groups, `closes`, with an acquire, and the units' word.
+ * 1. It loads the block's number of closed groups, `closes`, with an acquire, then the units' word.
  * 2. It loads the owners of all units, and fences.
  * 3. It loads the word of each slab that owns a unit, several at once. If a slab of one of the classes
  *    has a free slot, there is room for that class. A group of any class with all slots free is
@@ -31,9 +31,15 @@
  * the fence 4 sees the increase. Reading the owner again would not suffice: the class may have
  * opened the group there again.
  *
- * One load of a slab's word serves all its units, because all owners are loaded before. The units'
- * word in 1 needs no order: a unit that 1 and 4 see as claimed was owned when 2 saw its owner, and
- * a unit that 4 sees as free is room.
+ * One load of a slab's word serves all its units, because all owners are loaded before. For classes,
+ * the units' word in 1 needs no order: a unit that 1 and 4 see as claimed was owned when 2 saw its
+ * owner, and a unit that 4 sees as free is room.
+ *
+ * A thread that opens groups may claim units that it releases at once: it raises `closes` as a release
+ * between the two, and they have no owner (slab.h). So if 1 sees the increase, then its load of the
+ * units' word, which follows, sees the claim, and the lane is in doubt, or the end of it. If 1 sees
+ * the end, then 4 sees the increase. That is for runs (spans.h): an attempt between two looks without
+ * doubt and with the same `closes` met no such claim.
  *
  * Bound: two fences, the owners' eight words at once, and at most one load for each unit,
  * MAM_PASS_WIDTH of them at once. If all units belong to runs: two round trips.
@@ -64,7 +70,7 @@ struct mam_klook {
 	uint32_t unit;   /* else the first of a free run for an object of `mine`; or MAM_NO_PAGE */
 	uint32_t doubt;  /* something was in transition */
 	uint32_t closed; /* groups, by this check */
-	uint32_t closes; /* the block's number of closed groups, including those */
+	uint32_t closes; /* count of closed groups, those included, and of undone claims */
 };
 
 MAM_KFN bool mam_set_has(const struct mam_kset *set, uint32_t class_)
@@ -394,8 +400,8 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 	look.unit = MAM_NO_PAGE;
 	look.closed = 0;
 	look.doubt = 0;
-	taken = mam_bitmap_load(bits, block);
 	look.closes = mam_atomic_load32(&heap->closes[block], MAM_ACQUIRE, MAM_AT_DEVICE);
+	taken = mam_bitmap_load(bits, block);
 	for (at = 0; at < MAM_PASS_OWNERS; at++)
 		owners[at] = mam_global_load64(&heap->owners[block * MAM_PASS_OWNERS + at],
 					       MAM_RELAXED, MAM_AT_DEVICE);

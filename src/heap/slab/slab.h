@@ -9,9 +9,10 @@
  *
  * To open groups of the slab that has word w of its class:
  * 1. claim their units, those of the groups whose units are all free, by one OR on the block's word.
- *    If others were faster with some of them, release those that were won, and look again. Then a
- *    third thread may have found them claimed for a moment, and opens nothing there. That proves
- *    nothing, as they have no owner (below);
+ *    If others were faster with some of them, raise `closes` of the block, release those that were
+ *    won, and look again. A third thread may have found them claimed for a moment, and opens nothing
+ *    there. That proves nothing: they have no owner (below), and a search for a run that met them
+ *    sees afterwards that `closes` has changed (spans.h);
  * 2. owners of these units: the class, with MOVING;
  * 3. publish: set in w, as a release, those of their slots that stay free. Until then they are 0
  *    in w, and no claim wins any;
@@ -152,8 +153,10 @@ MAM_KFN struct mam_kgroups mam_slab_claim(const struct mam_kheap *heap, uint64_t
 		won = groups.units & ~taken;
 		if (won == groups.units)
 			return groups;
-		if (won)
+		if (won) {
+			(void)mam_atomic_add32(&heap->closes[block], 1, MAM_RELEASE, MAM_AT_DEVICE);
 			(void)mam_bitmap_release(bits, block, won);
+		}
 	}
 }
 

@@ -5,8 +5,8 @@
  *
  * 1. Allocate as many consecutive units (runs_warp.h).
  * 2. If there are none: close every group with all slots free, and try again, until two such scans,
- *    before and after a try, saw nothing in transition, and no group was closed between them. Then
- *    the units that were in the way belong to live objects.
+ *    before and after a try, saw nothing in transition, and between them no group was closed, and no
+ *    claim of units undone (slab.h). Then the units that were in the way belong to live objects.
  * 3. The owner of the first unit has the number of units, or shows that `longs` of its block has
  *    it; the owners of the others show that they are inside. No two runs of more than 63 units
  *    start in one block.

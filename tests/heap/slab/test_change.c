@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_change.c - what a lane sees of a block that other lanes change meanwhile: a pass never misses
- * room while groups close and open; a claim of units that gives up has claimed none; a request does
- * not fail by a block in transition.
+ * room while groups close and open; a claim of units that gives up has claimed none, nor does a
+ * search for a run that met it fail; a request does not fail by a block in transition.
  */
 #include <string.h>
 
@@ -169,6 +169,71 @@ START_TEST(block_in_doubt_proves_nothing)
 }
 END_TEST
 
+/* ---- a claim that loses a unit ---------------------------------------------------------------- */
+
+/*
+ * Units 11 and 12 are free, all others belong to runs. The claims are for units 12 and 13, by threads
+ * that saw 13 free a while ago.
+ */
+static void begin_lost(void *argument)
+{
+	okit_begin(argument);
+	motion_run(argument, 0, 11);
+	motion_run(argument, 13, 51);
+}
+
+static void claim_and_lose(struct okit *kit)
+{
+	uint64_t slot = (uint64_t)1 << 12 / 2; /* of 2 KiB: two units */
+
+	MAM_KASSERT(!motion_space(kit, mam_class_of(2048), 0, slot,
+				  ~((uint64_t)1 << 12 | (uint64_t)1 << 13))
+			     .slots);
+}
+
+MAM_KERNEL(lose)
+{
+	struct okit *kit = argument;
+	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), 0);
+	uint32_t closes = mam_atomic_load32(kit->heap->closes, MAM_RELAXED, MAM_AT_DEVICE);
+
+	claim_and_lose(kit);
+	MAM_KASSERT(mam_bitmap_load(mam_pages_bits(kit->heap->units), 0) == taken);
+	MAM_KASSERT(mam_atomic_load32(kit->heap->closes, MAM_RELAXED, MAM_AT_DEVICE) != closes);
+}
+
+/* A search for a run meets the claims, and yet finds units 11 and 12. */
+MAM_KERNEL(lose_beside_search)
+{
+	struct mam_krequest request;
+	struct okit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; mam_block() && i < 12; i++) {
+		motion_wait(6);
+		claim_and_lose(kit);
+	}
+	for (i = 0; !mam_block() && i < 3; i++) {
+		request = motion_request(kit, 1, 1);
+		request.units = 2;
+		request.runs_mask = 1;
+		mam_spans_take(&request);
+		MAM_KASSERT(request.object);
+		MAM_KASSERT(mam_spans_give(kit->heap, request.unit, MAM_OWNER_FEW + 2));
+	}
+}
+
+START_TEST(lost_claim_hides_no_room)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "a lost claim", begin_lost, lose, 1, 1, 1, NULL);
+	motion_explore(kit, "lost claims and a search", begin_lost, lose_beside_search, 2, 1, 5000,
+		       NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("change");
@@ -177,5 +242,6 @@ int main(void)
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tcase, claim_that_gives_up_claims_nothing);
 	tcase_add_test(tcase, block_in_doubt_proves_nothing);
+	tcase_add_test(tcase, lost_claim_hides_no_room);
 	return kit_run(tcase, "heap/change");
 }
