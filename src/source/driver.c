@@ -25,6 +25,7 @@ static struct mam_driver table;
 static bool usable;
 static char reason[256];
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
 /* This process was forked after CUDA was opened. Set in the child's only thread. */
 static bool forked;
@@ -104,7 +105,19 @@ static void find_own(void)
 
 static void note_fork(void)
 {
-	forked = true;
+	forked = usable;
+}
+
+/* Comparing process IDs would work too, but getpid() costs a sixth of an idle wait. */
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, note_fork);
+}
+
+/* For the same reason as in api/init.c. */
+__attribute__((constructor)) static void watch_forks_at_load(void)
+{
+	pthread_once(&watching, watch_forks);
 }
 
 static void load(void)
@@ -129,9 +142,8 @@ static void load(void)
 			 error_name(&table, result), result);
 		return;
 	}
+	pthread_once(&watching, watch_forks);
 	usable = true;
-	/* Comparing process IDs would work too, but getpid() costs a sixth of an idle wait. */
-	pthread_atfork(NULL, NULL, note_fork);
 }
 
 enum mam_status mam_driver_get(const struct mam_driver **driver)

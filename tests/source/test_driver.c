@@ -124,6 +124,39 @@ START_TEST(child_of_fork_is_refused)
 }
 END_TEST
 
+static void *open_driver(void *unused)
+{
+	const struct mam_driver *driver;
+
+	ck_assert_int_eq(mam_driver_get(&driver), MAM_OK);
+	return unused;
+}
+
+static void open_before_fork(void)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_driver, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+/* Another thread opens the driver after a fork has begun. */
+START_TEST(child_of_fork_in_progress_is_refused)
+{
+	const struct mam_driver *driver;
+	int status;
+	pid_t child;
+
+	load_only();
+	pthread_atfork(open_before_fork, NULL, NULL);
+	child = fork();
+	if (child == 0)
+		_exit(mam_driver_get(&driver) == MAM_ERROR_NO_DEVICE ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 START_TEST(child_may_open_driver_first)
 {
 	int status;
@@ -183,6 +216,7 @@ int main(void)
 	tcase_add_test(opening, concurrent_threads_get_same_driver);
 	tcase_add_test(opening, failing_driver_is_reported);
 	tcase_add_test(opening, child_of_fork_is_refused);
+	tcase_add_test(opening, child_of_fork_in_progress_is_refused);
 	tcase_add_test(opening, child_may_open_driver_first);
 	tcase_add_loop_test(opening, results_map_to_statuses, 0,
 			    sizeof(results) / sizeof(results[0]));
