@@ -10,7 +10,8 @@
  *  2. afterwards the parent releases them;
  *  3. the child reinitializes them, and ends every pool whose source does not survive a fork.
  * The handlers are registered when the library is loaded: a fork that has begun in another thread
- * calls no handler that is registered meanwhile.
+ * calls no handler that is registered meanwhile. A constructor that runs before ours may create a
+ * pool, and fork, so they are registered with the first pool at the latest.
  */
 #include "api/init.h"
 
@@ -28,10 +29,11 @@
 #include "api/registry.h"
 #include "base/event.h"
 
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
 static _Atomic(const struct mam_above *) above;
 static const struct mam_above *prepared; /* lock: all, around a fork */
 
-__attribute__((constructor)) static void watch_forks(void)
+static void watch_forks(void)
 {
 	/*
 	 * Fails only if there is no memory. Then a fork in a program with many threads is as
@@ -40,10 +42,16 @@ __attribute__((constructor)) static void watch_forks(void)
 	(void)pthread_atfork(mam_fork_prepare, mam_fork_parent, mam_fork_child);
 }
 
+__attribute__((constructor)) static void watch_forks_at_load(void)
+{
+	pthread_once(&watching, watch_forks);
+}
+
 void mam_init(void)
 {
 	bool is_inherited = mam_statpage_is_inherited();
 
+	pthread_once(&watching, watch_forks);
 	mam_recorder_join();
 	/* Threads of a child may already use pools of its parent: stop them, as for a fork. */
 	if (is_inherited)

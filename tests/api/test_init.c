@@ -149,6 +149,40 @@ START_TEST(child_loses_its_device_pools)
 }
 END_TEST
 
+/*
+ * In a child of its own: creates a pool and forks before the constructors of libmam have run, as the
+ * constructor of a program may that is linked to libmam.a. Check's assertions cannot be used yet.
+ */
+static int early_status = -1;
+
+__attribute__((constructor(101))) static void fork_early(void)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	pid_t parent = fork(), child;
+	void *block;
+
+	if (parent != 0) {
+		(void)waitpid(parent, &early_status, 0);
+		return;
+	}
+	stub_init(&stub);
+	attr.free_policy = MAM_FREE_STREAM;
+	MUST(mam_pool_create_on(&stub.source, &attr, &device_pool) == MAM_OK);
+	child = fork();
+	if (child == 0) {
+		MUST(mam_malloc(device_pool, 512, &block) == MAM_ERROR_DESTROYED);
+		_exit(0);
+	}
+	MUST(waitpid(child, &early_status, 0) == child && early_status == 0);
+	_exit(0);
+}
+
+START_TEST(child_of_constructor_loses_its_device_pools)
+{
+	ck_assert_int_eq(early_status, 0);
+}
+END_TEST
+
 START_TEST(child_can_fork_again)
 {
 	pid_t child;
@@ -296,6 +330,7 @@ int main(void)
 
 	tcase_add_test(tests, child_of_many_threads_uses_host_pools);
 	tcase_add_test(tests, child_loses_its_device_pools);
+	tcase_add_test(tests, child_of_constructor_loses_its_device_pools);
 	tcase_add_test(tests, child_can_fork_again);
 	tcase_add_test(tests, paper_environment_on_host_memory_survives_fork);
 	tcase_add_test(tests, fork_that_waits_for_one_pool_blocks_no_other);

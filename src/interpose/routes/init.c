@@ -32,6 +32,7 @@ static atomic_int home;         /* atomic; the process that first used CUDA; 0: 
 static atomic_bool alone;       /* atomic */
 static atomic_bool checked;     /* atomic; other preloaded objects were checked */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
 /*
  * The child of a process that never had a pool may initialize CUDA itself and is served like any
@@ -70,14 +71,19 @@ static void warn_of_source(void)
 			source);
 }
 
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, start_child);
+}
+
 /*
  * At load, not at the first call: a fork that has begun in another thread calls no handler that is
  * registered meanwhile, and its child would keep the locks of that call. It reads nothing of the
- * environment.
+ * environment. The constructor of a library that the program needs may run before, and call CUDA.
  */
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor)) static void watch_forks_at_load(void)
 {
-	pthread_atfork(NULL, NULL, start_child);
+	pthread_once(&watching, watch_forks);
 }
 
 /* Files are opened under locks meanwhile, which a thread that is cancelled there would keep. */
@@ -98,6 +104,7 @@ static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
 
+	pthread_once(&watching, watch_forks);
 	atomic_store(&home, (int)getpid()); /* before any lock: see start_child() */
 	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
 			      memory_order_relaxed);
