@@ -202,6 +202,26 @@ MAM_KERNEL(lose)
 	MAM_KASSERT(mam_atomic_load32(kit->heap->closes, MAM_RELAXED, MAM_AT_DEVICE) != closes);
 }
 
+/* A lane that sees the claimed unit between two looks is in doubt, or sees different `closes`. */
+MAM_KERNEL(lose_between_looks)
+{
+	struct okit *kit = argument;
+	struct mam_klook before, after;
+	uint64_t seen;
+	uint32_t i;
+
+	for (i = 0; mam_block() && i < 3; i++)
+		claim_and_lose(kit);
+	for (i = 0; !mam_block() && i < 3; i++) {
+		before = motion_look(kit, 0, 0);
+		seen = mam_bitmap_load(mam_pages_bits(kit->heap->units), 0);
+		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+		after = motion_look(kit, 0, 0);
+		MAM_KASSERT(!(seen >> 12 & 1) || before.doubt || after.doubt ||
+			    before.closes != after.closes);
+	}
+}
+
 /* A search for a run meets the claims, and yet finds units 11 and 12. */
 MAM_KERNEL(lose_beside_search)
 {
@@ -228,6 +248,8 @@ START_TEST(lost_claim_hides_no_room)
 	struct okit *kit = okit_create(1, 1, NULL);
 
 	motion_explore(kit, "a lost claim", begin_lost, lose, 1, 1, 1, NULL);
+	motion_explore(kit, "lost claims and two looks", begin_lost, lose_between_looks, 2, 1, 1500,
+		       NULL);
 	motion_explore(kit, "lost claims and a search", begin_lost, lose_beside_search, 2, 1, 5000,
 		       NULL);
 	okit_destroy(kit);
