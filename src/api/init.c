@@ -9,9 +9,9 @@
  *     which the child would share, are copied last;
  *  2. afterwards the parent releases them;
  *  3. the child reinitializes them, and ends every pool whose source does not survive a fork.
- * The handlers are registered when the library is loaded: a fork that has begun in another thread
- * calls no handler that is registered meanwhile. A constructor that runs before ours may create a
- * pool, and fork, so they are registered with the first pool at the latest.
+ * A program without a pool pays nothing: the handlers are registered with the first pool. That is
+ * also an order: handlers before a fork run in reverse, and those of a driver that was loaded earlier
+ * may take a lock that a thread waits for while it holds a lock of a pool.
  */
 #include "api/init.h"
 
@@ -29,11 +29,11 @@
 #include "api/registry.h"
 #include "base/event.h"
 
-static pthread_once_t watching = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(const struct mam_above *) above;
 static const struct mam_above *prepared; /* lock: all, around a fork */
 
-static void watch_forks(void)
+static void set_up(void)
 {
 	/*
 	 * Fails only if there is no memory. Then a fork in a program with many threads is as
@@ -42,16 +42,11 @@ static void watch_forks(void)
 	(void)pthread_atfork(mam_fork_prepare, mam_fork_parent, mam_fork_child);
 }
 
-__attribute__((constructor)) static void watch_forks_at_load(void)
-{
-	pthread_once(&watching, watch_forks);
-}
-
 void mam_init(void)
 {
 	bool is_inherited = mam_statpage_is_inherited();
 
-	pthread_once(&watching, watch_forks);
+	pthread_once(&once, set_up);
 	mam_recorder_join();
 	/* Threads of a child may already use pools of its parent: stop them, as for a fork. */
 	if (is_inherited)

@@ -114,7 +114,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, note_fork);
 }
 
-/* For the same reason as in api/init.c. */
+/* A fork that has begun in another thread calls no handler that is registered meanwhile. */
 __attribute__((constructor)) static void watch_forks_at_load(void)
 {
 	pthread_once(&watching, watch_forks);
