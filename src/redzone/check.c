@@ -13,6 +13,7 @@
 #include "redzone/check.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "source/source.h"
@@ -22,6 +23,7 @@
 #define TIMING_OFF 2u           /* CU_EVENT_DISABLE_TIMING */
 #define STREAM_NON_BLOCKING 1u  /* CU_STREAM_NON_BLOCKING */
 #define HOST_PORTABLE_MAPPED 3u /* CU_MEMHOSTALLOC_PORTABLE and DEVICEMAP */
+#define NAP_NS 20000
 #define RANGES_BYTES (MAM_CHECK_RANGES * sizeof(struct mam_check_range))
 
 /* A string of PTX; the pattern is MAM_CHECK_BYTE in each byte. */
@@ -300,13 +302,21 @@ static void wait_for(const struct mam_check *check, struct CUstream_st *stream)
 	mam_device_leave(&check->device, &visit);
 }
 
+/* Between two looks: the program may wait for seconds. */
+static void nap(void)
+{
+	static const struct timespec time = { 0, NAP_NS };
+
+	nanosleep(&time, NULL);
+}
+
 bool mam_check_wait(const struct mam_check *check, uint64_t until_ns)
 {
 	if (until_ns == MAM_CHECK_FOREVER) {
 		wait_for(check, check->stream);
 		return true;
 	}
-	while (!mam_check_is_done(check))
+	for (; !mam_check_is_done(check); nap())
 		if (mam_clock_ns() >= until_ns)
 			return false;
 	return true;
@@ -329,7 +339,7 @@ bool mam_check_wait_all(const struct mam_check *check, uint64_t until_ns)
 	    driver->ctx_record_event(check->device.context, event) != MAM_DRIVER_SUCCESS)
 		driver->ctx_synchronize();
 	else
-		while (in_time && driver->event_query(event) == MAM_DRIVER_NOT_READY)
+		for (; in_time && driver->event_query(event) == MAM_DRIVER_NOT_READY; nap())
 			in_time = mam_clock_ns() < until_ns;
 	if (event != NULL)
 		driver->event_destroy(event);

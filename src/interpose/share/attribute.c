@@ -15,10 +15,10 @@
  *
  * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here, and
  * no IPC handle, which mam has. It cannot change SYNC_MEMOPS there: if it is not 1 from the start, that
- * call returns the driver's error, and the value is always 0. Its pieces can be exported, but the program gets no handle of
- * them: ALLOWED_HANDLE_TYPES is 0, as for memory of cuMemAlloc, or a library would try to export a
- * block instead of requesting its IPC handle. A mapping has the pages of one block, whichever
- * pieces they are in.
+ * call returns the driver's error, and the value is always 0. Its pieces can be exported, but the
+ * program gets no handle of them: ALLOWED_HANDLE_TYPES is 0, as for memory of cuMemAlloc, or a library
+ * would try to export a block instead of requesting its IPC handle. A mapping has the pages of one
+ * block, whichever pieces they are in.
  *
  * A block of another process, opened by a handle of mam's, is a separate allocation here too: it
  * has its own range and ID. Whether its copies are synchronous is known for its chunk only.
